@@ -2,7 +2,7 @@
 """Generates C code for the words that a published report may contain: words.py SOURCES OUT.c OUT.d
 
 These are the words in gpulse's own texts: string literals of C files, the tables in data/tables, what
-data/explain says of the kernel's lines, and the list src/doctor/words.txt, where '#' begins a comment line. A '#' at the end of a word stands for a
+data/explain says of the kernel's lines, and the list src/doctor/bundle/words.txt, where '#' begins a comment line. A '#' at the end of a word stands for a
 number or a version: "python#" matches python3.11. A printf conversion after a word counts as one, too.
 Words are compared case-insensitively.
 """
@@ -10,9 +10,9 @@ import re
 import sys
 from pathlib import Path
 
-SOURCES = ("src/doctor/*.[ch]", "src/doctor/*.def", "src/cmd/doctor*.c", "src/model/*.def", "src/source/*.c",
+SOURCES = ("src/doctor/**/*.[ch]", "src/doctor/**/*.def", "src/cmd/doctor*.c", "src/model/*.def", "src/source/*.c",
            "src/source/nvml/*.c", "src/base/err.c", "data/tables/*.csv",
-           "data/explain/kernel.ini", "src/doctor/words.txt")
+           "data/explain/kernel.ini", "src/doctor/bundle/words.txt")
 LITERAL = re.compile(r'/\*.*?\*/|#include[^\n]*|"((?:[^"\\\n]|\\.)*)"', re.DOTALL)  # or text without any
 CONVERSION = r"%[-+ 0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|z|j)?[a-zA-Z]"
 WORD = re.compile(r"[\w.+-]+#?")
@@ -54,7 +54,7 @@ def main(root, out, depfile):
     words = {word for name in names for word in words_of(Path(name))} - NAMES
     rows = "".join(f'    "{word}",\n' for word in sorted(words, key=str.encode))
     Path(out).write_text(
-        '/* Made by scripts/words.py. */\n#include "doctor/words.h"\n\n'
+        '/* Made by scripts/words.py. */\n#include "doctor/bundle/words.h"\n\n'
         f"const char *const gp_words[] = {{\n{rows}}};\n\nconst size_t gp_word_count = {len(words)};\n", encoding="utf-8")
     Path(depfile).write_text(f"{out}: {' '.join(names)}\n", encoding="utf-8")
 

@@ -270,8 +270,8 @@ RULES = {
 }
 FILTER = r"""
 #include "base/strbuf.h"
-#include "doctor/redact.h"
-#include "doctor/words.h"
+#include "doctor/bundle/redact.h"
+#include "doctor/bundle/words.h"
 #include <stdio.h>
 static struct gp_redactor redactor;
 #include <string.h>
@@ -288,14 +288,14 @@ int main(int argc, char **argv)
 
 def filter_without(folder, rule):
     """The redactor as a program, with one rule taken out of its source."""
-    source = (SOURCE / "src/doctor/redact.c").read_text()
+    source = (SOURCE / "src/doctor/bundle/redact.c").read_text()
     if rule:
         assert source.count(f"size_t {rule}(") == 1, rule
         source = re.sub(rf"(size_t {rule}\([^)]*\)\n{{)", r"\1\n    if (c->length > 0)\n        return 0;", source)
     (folder / "redact.c").write_text(source)
     (folder / "filter.c").write_text(FILTER)
     subprocess.run([shutil.which("cc") or "gcc", "-D_GNU_SOURCE", "-I", str(SOURCE / "src"), "-o", str(folder / "filter"), "filter.c", "redact.c",
-                    "words_data.c", str(SOURCE / "src/doctor/words.c"), str(SOURCE / "src/base/strbuf.c"),
+                    "words_data.c", str(SOURCE / "src/doctor/bundle/words.c"), str(SOURCE / "src/base/strbuf.c"),
                     str(SOURCE / "src/base/utf8.c")], cwd=folder, check=True)
     return folder / "filter"
 

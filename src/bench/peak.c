@@ -1,7 +1,7 @@
 #include "bench/peak.h"
 
 #include "base/parse.h"
-#include "doctor/cards.h"
+#include "doctor/advise/cards.h"
 
 #include <string.h>
 

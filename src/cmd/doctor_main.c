@@ -8,8 +8,8 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "doctor/bundle.h"
-#include "doctor/collect.h"
+#include "doctor/bundle/bundle.h"
+#include "doctor/bundle/collect.h"
 #include "doctor/exam.h"
 #include "doctor/tables_load.h"
 #include "model/snapshot.h"

@@ -1,13 +1,13 @@
 /* gpulse doctor --watch-log: follows the kernel log, and explains each line about a GPU. */
 #include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
-#include "doctor/explanation.h"
+#include "doctor/explain/explanation.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
-#include "doctor/follow.h"
+#include "doctor/explain/follow.h"
 #include "out/json.h"
 
 #include <stdio.h>

@@ -2,10 +2,10 @@
 #include "lib/lib.h"
 
 #include "base/strbuf.h"
-#include "doctor/explain_record.h"
-#include "doctor/explain_words.h"
-#include "doctor/explanation.h"
-#include "doctor/log_errors.h"
+#include "doctor/explain/explain_record.h"
+#include "doctor/explain/explain_words.h"
+#include "doctor/explain/explanation.h"
+#include "doctor/explain/log_errors.h"
 #include "jobs/failure.h"
 #include "jobs/mem_model.h"
 

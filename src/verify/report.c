@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "doctor/redact.h"
-#include "doctor/words.h"
+#include "doctor/bundle/redact.h"
+#include "doctor/bundle/words.h"
 
 #include <ctype.h>
 #include <math.h>

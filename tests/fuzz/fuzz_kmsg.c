@@ -1,6 +1,6 @@
 /* Lines of the kernel's log. What was found lies inside of the line, and the line may end anywhere.
- * fuzz-sources: src/doctor/kmsg.c */
-#include "doctor/kmsg.h"
+ * fuzz-sources: src/doctor/readers/kmsg.c */
+#include "doctor/readers/kmsg.h"
 
 #include <stdlib.h>
 #include <string.h>

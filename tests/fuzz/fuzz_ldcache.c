@@ -1,7 +1,7 @@
 /* A damaged /etc/ld.so.cache is refused, or every entry of it can be read.
- * fuzz-sources: src/doctor/ldcache.c src/doctor/files.c src/doctor/stall.c src/proc/mount.c
+ * fuzz-sources: src/doctor/readers/ldcache.c src/doctor/files.c src/doctor/stall.c src/proc/mount.c
  * fuzz-sources: src/base/arena.c src/base/clock.c src/base/err.c */
-#include "doctor/ldcache.h"
+#include "doctor/readers/ldcache.h"
 
 #include <stdlib.h>
 #include <string.h>

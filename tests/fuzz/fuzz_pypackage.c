@@ -1,10 +1,10 @@
 /* Files of Python packages and libraries, from wherever they were installed.
- * fuzz-sources: src/doctor/pypackage.c src/doctor/archlist.c src/doctor/files.c
+ * fuzz-sources: src/doctor/readers/pypackage.c src/doctor/readers/archlist.c src/doctor/files.c
  * fuzz-sources: src/doctor/stall.c src/proc/mount.c src/base/arena.c src/base/err.c
  * fuzz-sources: src/base/clock.c */
-#include "doctor/archlist.h"
+#include "doctor/readers/archlist.h"
 #include "doctor/files.h"
-#include "doctor/pypackage.h"
+#include "doctor/readers/pypackage.h"
 
 #include <stdio.h>
 #include <stdlib.h>

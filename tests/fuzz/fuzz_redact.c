@@ -1,7 +1,7 @@
 /* Texts of a bundle: names and numbers of the machine are not in what comes out.
- * fuzz-sources: src/doctor/redact.c src/base/strbuf.c src/base/utf8.c */
+ * fuzz-sources: src/doctor/bundle/redact.c src/base/strbuf.c src/base/utf8.c */
 #include "base/strbuf.h"
-#include "doctor/redact.h"
+#include "doctor/bundle/redact.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -23,8 +23,12 @@ RANKS = {
     "why": 5,
     "smi": 6, "jobs": 6, "tui": 6, "tape": 6,
     "doctor": 7,
-    "bench": 8, "verify": 8,
-    "cmd": 9, "lib": 9,
+    "doctor/readers": 8,
+    "doctor/explain": 9,
+    "doctor/checks": 10,
+    "doctor/advise": 11, "doctor/bundle": 11,
+    "bench": 12, "verify": 12,
+    "cmd": 13, "lib": 13,
 }
 INCLUDE_PATHS = ("src", "abi", "sim", "include", ".")
 
@@ -89,10 +93,12 @@ def numbered(text):
 # ---------------------------------------------------------------- rules: yield path, line, message
 
 def folder_of(name):
-    """The layer of a file: "base" for src/base/cli.h, "sim" for sim/x.c, "cmd" for src/main.c."""
+    """The layer of a file: "base" for src/base/cli.h, "doctor/checks" for src/doctor/checks/amd.c, "sim" for sim/x.c,
+    "cmd" for src/main.c."""
     parts = name.split("/")
     if parts[0] == "src":
-        return parts[1] if len(parts) > 2 else "cmd"
+        folder = "/".join(parts[1:-1])
+        return folder if folder in RANKS else parts[1] if len(parts) > 2 else "cmd"
     return parts[0]
 
 

@@ -1,7 +1,7 @@
 /* The list of architectures in a library: in bytes, in ELF files, across blocks. */
 #include "unit.h"
 
-#include "doctor/archlist.h"
+#include "doctor/readers/archlist.h"
 
 #include "base/err.h"
 #include "doctor/files.h"

@@ -2,8 +2,8 @@
 #include "rows.h"
 
 #include "doctor/exam.h"
-#include "doctor/gpuset.h"
-#include "doctor/nvidia.h"
+#include "doctor/readers/gpuset.h"
+#include "doctor/readers/nvidia.h"
 #include "model/metric.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "rows.h"
 
 #include "base/clock.h"
-#include "doctor/kmsg.h"
+#include "doctor/readers/kmsg.h"
 
 #include <stdio.h>
 #include <stdlib.h>

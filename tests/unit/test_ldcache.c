@@ -1,7 +1,7 @@
 /* /etc/ld.so.cache: its two forms, and files that are none. */
 #include "unit.h"
 
-#include "doctor/ldcache.h"
+#include "doctor/readers/ldcache.h"
 
 #include "base/util.h"
 

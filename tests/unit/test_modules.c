@@ -1,8 +1,8 @@
 #include "unit.h"
 
 #include "doctor/lines.h"
-#include "doctor/modules.h"
-#include "doctor/packages.h"
+#include "doctor/readers/modules.h"
+#include "doctor/readers/packages.h"
 
 static const char *found_in(const char *dep)
 {

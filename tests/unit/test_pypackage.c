@@ -1,7 +1,7 @@
 /* What files of Python packages say. */
 #include "unit.h"
 
-#include "doctor/pypackage.h"
+#include "doctor/readers/pypackage.h"
 
 static void names(void **state)
 {

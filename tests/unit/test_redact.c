@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/strbuf.h"
-#include "doctor/redact.h"
+#include "doctor/bundle/redact.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  */
 #include "unit.h"
 
-#include "doctor/searchpath.h"
-#include "doctor/toolkit.h"
+#include "doctor/readers/searchpath.h"
+#include "doctor/readers/toolkit.h"
 
 static void says(bool (*read)(const char *, char[GP_TOOLKIT_VERSION]), const char *text,
                  const char *expected)

@@ -2,8 +2,8 @@
 #include "unit.h"
 
 #include "base/strbuf.h"
-#include "doctor/redact.h"
-#include "doctor/words.h"
+#include "doctor/bundle/redact.h"
+#include "doctor/bundle/words.h"
 
 #include <string.h>
 

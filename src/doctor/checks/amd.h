@@ -1,0 +1,55 @@
+/* The checks of AMD GPUs, in several files; amd.c has their table. */
+#ifndef GP_DOCTOR_CHECKS_AMD_H
+#define GP_DOCTOR_CHECKS_AMD_H
+
+#include "doctor/exam.h"
+#include "doctor/readers/gfxlist.h"
+
+/* amd_kfd.c: whether the GPUs are meant for computing, and whether amdgpu drives one; the
+ * device for computing, and its permissions. */
+bool gp_amd_wants_rocm(struct gp_exam *exam);
+bool gp_amd_drives(struct gp_exam *exam);
+bool gp_amd_wants_kfd(struct gp_exam *exam);
+bool gp_amd_wants_permission(struct gp_exam *exam);
+void gp_amd_check_kfd(struct gp_exam *exam);
+void gp_amd_check_permission(struct gp_exam *exam);
+
+/* amd_code.c: how many GPUs the kernel offers for computing; −1: unknown. */
+#define GP_AMD_NODES "/sys/class/kfd/kfd/topology/nodes"
+long gp_amd_count_nodes(struct gp_exam *exam);
+
+/* The GPUs' names for the compiler, in the kernel's order; without its list, by
+ * their PCI devices. Returns the folder that says so. */
+const char *gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret);
+
+/* What a value of HSA_OVERRIDE_GFX_VERSION has every GPU taken for: "gfx1030" for "10.3.0". False:
+ * it is no version. */
+bool gp_amd_read_override(const char *value, char ret[GP_GFX_NAME]);
+void gp_amd_check_code(struct gp_exam *exam);
+
+/* Environment variables that hide the GPUs. */
+void gp_amd_check_masks(struct gp_exam *exam);
+
+/* amd_ldpath.c: another ROCm before PyTorch's own. */
+bool gp_amd_has_ldpath(struct gp_exam *exam);
+void gp_amd_check_ldpath(struct gp_exam *exam);
+
+/* amd_override.c: the variable that has GPUs taken for others. */
+bool gp_amd_has_override(struct gp_exam *exam);
+void gp_amd_check_override(struct gp_exam *exam);
+
+/* amd_firmware.c: releases of the firmware with a known fault. */
+void gp_amd_check_firmware(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
+/* amd_speed.c: settings that keep the clocks low. */
+void gp_amd_check_speed(struct gp_exam *exam);
+
+/* amd_packages.c: packages of two makers, OpenCL, and builds for something else. */
+bool gp_amd_has_opencl(struct gp_exam *exam);
+void gp_amd_check_opencl(struct gp_exam *exam);
+bool gp_amd_has_two_makers(struct gp_exam *exam);
+void gp_amd_check_makers(struct gp_exam *exam);
+bool gp_amd_has_other_framework(struct gp_exam *exam);
+void gp_amd_check_framework(struct gp_exam *exam);
+
+#endif

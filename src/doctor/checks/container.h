@@ -1,0 +1,126 @@
+/* The checks of containers, in several files; container.c has their table. */
+#ifndef GP_DOCTOR_CHECKS_CONTAINER_H
+#define GP_DOCTOR_CHECKS_CONTAINER_H
+
+#include "doctor/exam.h"
+
+/* container_config.c: what the host's settings do to containers */
+bool gp_container_has_desktop(struct gp_exam *exam);
+void gp_container_check_desktop(struct gp_exam *exam);
+void gp_container_check_snap(struct gp_exam *exam, const char *docker);
+bool gp_container_has_selinux(struct gp_exam *exam);
+void gp_container_check_selinux(struct gp_exam *exam);
+bool gp_container_has_config(struct gp_exam *exam);
+
+/* The settings by which the docker or containerd of root passes GPUs; NULL: there are none.
+ * Rootless ones have theirs in the user's home. */
+const char *gp_container_runtime_config(struct gp_exam *exam);
+/* Likewise for the user's rootless docker. */
+const char *gp_container_rootless_config(struct gp_exam *exam);
+bool gp_container_has_mode(struct gp_exam *exam);
+void gp_container_check_mode(struct gp_exam *exam);
+void gp_container_check_cgroups(struct gp_exam *exam);
+bool gp_container_is_rootless(struct gp_exam *exam);
+void gp_container_check_rootless(struct gp_exam *exam);
+bool gp_container_has_operator(struct gp_exam *exam);
+void gp_container_check_operator(struct gp_exam *exam);
+bool gp_container_is_nested(struct gp_exam *exam);
+void gp_container_check_nested(struct gp_exam *exam);
+void gp_container_check_ldconfig(struct gp_exam *exam);
+
+/* container_cdi.c: the specification of the GPUs for containers; NULL: there is none */
+const char *gp_container_find_cdi(const struct gp_exam *exam);
+bool gp_container_has_cdi(struct gp_exam *exam);
+void gp_container_check_cdi(struct gp_exam *exam);
+/* The major number of /dev/nvidia-uvm, which the kernel chooses when the module is loaded; 0:
+ * unknown. */
+unsigned long gp_container_uvm_major(struct gp_exam *exam);
+
+/* container_lxc.c: the device files of LXC containers on this host */
+bool gp_container_has_guests(struct gp_exam *exam);
+void gp_container_check_guests(struct gp_exam *exam);
+
+/* container_incus.c: the tool that LXC, Incus and LXD pass NVIDIA's driver with */
+bool gp_container_has_incus(struct gp_exam *exam);
+void gp_container_check_incus(struct gp_exam *exam);
+
+/* container_compose.c: whether compose knows what its files ask for */
+bool gp_container_has_compose(struct gp_exam *exam);
+void gp_container_check_compose(struct gp_exam *exam);
+
+/* container_singularity.c: whether Singularity finds the driver's libraries */
+bool gp_container_has_singularity(struct gp_exam *exam);
+void gp_container_check_singularity(struct gp_exam *exam);
+
+/* container_plugin.c: reports that no device plugin runs on this node of Kubernetes, `service` is
+ * that of k3s or RKE2, or NULL; false: one runs, or that is unknown */
+bool gp_container_report_plugin(struct gp_exam *exam, const char *service, bool is_default);
+
+/* container_kubernetes.c: a node's container engine */
+bool gp_container_has_kubelet(struct gp_exam *exam);
+void gp_container_check_kubelet(struct gp_exam *exam);
+bool gp_container_has_crio(struct gp_exam *exam);
+void gp_container_check_crio(struct gp_exam *exam);
+
+/* container_sections.c: reports a runtime of NVIDIA that is in the wrong section of containerd's
+ * configuration; false: there is none */
+bool gp_container_report_section(struct gp_exam *exam, const char *path, const char *text);
+
+/* container_scope.c: whether running containers keep their GPUs */
+void gp_container_check_scopes(struct gp_exam *exam);
+
+/* container_given.c: whether docker's containers are given the GPUs that they ask for */
+bool gp_container_has_given(struct gp_exam *exam);
+/* The first container of docker without a GPU that has printed that it finds none. */
+struct gp_container_failure {
+    const char *line, *path;
+};
+bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure *ret);
+void gp_container_check_given(struct gp_exam *exam);
+
+/* container_groups.c: whether the user of such a container may open them */
+struct gp_docker_container;
+void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *container);
+
+/* container_dri.c: whether such a container gets the files that it wants */
+void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *container);
+
+/* container_vain.c: a machine that can start containers with NVIDIA GPUs, or one without such GPUs
+ * that was asked to */
+bool gp_container_may_start(struct gp_exam *exam);
+void gp_container_report_vain(struct gp_exam *exam);
+
+/* container_default.c: reports that the toolkit has passed in the utilities alone; for a container
+ * without CUDA's library. False: it has not. */
+bool gp_container_report_default(struct gp_exam *exam);
+
+/* container_toolkit.c */
+void gp_container_check_toolkit(struct gp_exam *exam);
+
+/* container_links.c: the first running container of docker in which libcuda.so.1 is missing, though
+ * the library itself is there */
+struct gp_container_unlinked {
+    const char *container, *library; /* its name, and the path on the host */
+};
+bool gp_container_find_unlinked(struct gp_exam *exam, struct gp_container_unlinked *ret);
+
+/* container_docker.c */
+bool gp_container_has_docker(struct gp_exam *exam);
+void gp_container_check_docker(struct gp_exam *exam);
+
+/* container_podman.c */
+bool gp_container_has_podman(struct gp_exam *exam);
+void gp_container_check_podman(struct gp_exam *exam);
+
+/* container_version.c: whether driver, toolkit and images fit */
+void gp_container_check_hook(struct gp_exam *exam);
+bool gp_container_has_version(struct gp_exam *exam);
+void gp_container_check_version(struct gp_exam *exam);
+bool gp_container_has_old_engine(struct gp_exam *exam);
+void gp_container_check_engine(struct gp_exam *exam);
+bool gp_container_has_refused(struct gp_exam *exam);
+void gp_container_check_refused(struct gp_exam *exam);
+/* The host's libraries in apptainer; `program` uses them (NULL: none is known to). */
+void gp_container_check_glibc(struct gp_exam *exam, const char *program);
+
+#endif

@@ -1,0 +1,425 @@
+/* The containers of docker on this host: whether they are given the GPUs that they ask for. */
+#include "doctor/checks/container.h"
+
+#include "doctor/checks/container_host.h"
+#include "doctor/entries.h"
+#include "doctor/lines.h"
+#include "doctor/readers/docker.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/packages.h"
+#include "doctor/readers/searchpath.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Docker starts it with the machine, or has tried to. Others may be left over, and nobody misses
+ * them. */
+static bool is_wanted(const struct gp_docker_container *c)
+{
+    const char *policy = gp_docker_text(json_object_get(c->host, "RestartPolicy"), "Name");
+    const char *error = gp_docker_text(json_object_get(c->config, "State"), "Error");
+    bool is_stopped = json_is_true(json_object_get(c->config, "HasBeenManuallyStopped"));
+    return (error && error[0]) ||
+           (policy && (strcmp(policy, "always") == 0 || strcmp(policy, "unless-stopped") == 0) &&
+            !is_stopped);
+}
+
+/* Any of the ways by which docker passes GPUs. */
+static bool has_gpus(const struct gp_docker_container *c)
+{
+    return gp_docker_has_device(c, "/dev/nvidia") || gp_docker_has_runtime(c) ||
+           json_array_size(gp_docker_requests(c)) > 0 ||
+           json_is_true(json_object_get(c->host, "Privileged"));
+}
+
+/* Another vendor's GPU, with which programs get along after they have tried NVIDIA's. */
+static bool has_other_gpu(const struct gp_docker_container *c)
+{
+    return gp_docker_has_device(c, "/dev/dri") || gp_docker_has_device(c, "/dev/kfd");
+}
+
+static bool is_any(const struct gp_entry *unused, const char *text)
+{
+    (void)unused;
+    (void)text;
+    return true;
+}
+
+/* Whether the program cannot go on: many only try the driver's library, and then use the CPU. */
+static bool is_final(const struct gp_entry *entry, const char *text)
+{
+    if (strcmp(entry->id, "video.libcuda") == 0)
+        return strstr(text, "_nvenc") || strstr(text, "_cuvid");
+    return strcmp(entry->id, "ld.libcuda") != 0 || strncmp(text, "ImportError: libcuda", 20) == 0 ||
+           strstr(text, "error while loading shared libraries");
+}
+
+/* A line with one of these known errors, in what the container has printed since it was started;
+ * NULL: there is none. */
+static const char *failure_of(struct gp_exam *exam, const struct gp_docker_container *c,
+                              const char *errors,
+                              bool (*is_one)(const struct gp_entry *, const char *))
+{
+    enum { SHOWN = 400 };
+    size_t length = 0, n;
+    const char *all = gp_docker_printed(exam, c, &length), *line;
+    struct gp_lines lines = gp_lines_of(all, all ? length : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        char text[SHOWN + 1];
+        unsigned weight;
+        (void)snprintf(text, sizeof(text), "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
+        const struct gp_entry *entry = gp_entry_of_line(text, &weight);
+        if (entry && gp_exam_is_listed(errors, entry->id) && is_one(entry, text))
+            return gp_exam_text(exam, "%s", text);
+    }
+    return NULL;
+}
+
+/* Compose before 1.28 knows only the runtime, which the toolkit alone does not bring. */
+static bool is_old_compose(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char first[] = "1.28";
+    const json_t *labels = json_object_get(json_object_get(c->config, "Config"), "Labels");
+    const char *version = gp_docker_text(labels, "com.docker.compose.version");
+    if (!version || gp_version_compare(version, first) >= 0)
+        return false;
+    gp_exam_advice(exam,
+                   "docker-compose %s has no way of its own to ask for GPUs: update it to %s or "
+                   "newer, or use docker compose (version 2)",
+                   version, first);
+    gp_exam_advice(exam, "then add to the service: deploy: {resources: {reservations: {devices: "
+                         "[{driver: nvidia, count: all, capabilities: [gpu]}]}}}, and docker "
+                         "compose up -d");
+    gp_exam_advice(exam, "or without an update: runtime: nvidia in the service, below version: "
+                         "\"2.4\", with the package nvidia-docker2 or a runtime nvidia in "
+                         "/etc/docker/daemon.json");
+    return true;
+}
+
+static void advise_gpus(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *distro = exam->machine.distro_id;
+    if (strcmp(distro, "unraid") == 0)
+        gp_exam_advice(exam, "in the web interface, edit the container: add --runtime=nvidia to "
+                             "its Extra Parameters");
+    else if (strcmp(distro, "truenas") == 0)
+        gp_exam_advice(exam, "in the web interface, edit the app: choose the GPU below Resources "
+                             "Configuration");
+    else if (!is_old_compose(exam, c))
+        gp_exam_advice(exam, "create the container again with --gpus all; with docker compose, add "
+                             "to the service: deploy: {resources: {reservations: {devices: "
+                             "[{driver: nvidia, count: all, capabilities: [gpu]}]}}}, then docker "
+                             "compose up -d");
+}
+
+/* A program in it looks for a GPU, and says that there is none. */
+static void report_failure(struct gp_exam *exam, const struct gp_docker_container *c,
+                           enum gp_verdict verdict, const char *failure)
+{
+    gp_exam_report(exam, verdict,
+                   "container %s was started without a GPU, and a program in it finds none",
+                   c->name);
+    gp_exam_evidence(exam, c->host_path, "no GPU is requested, and the runtime is not nvidia");
+    gp_exam_evidence(exam, c->log_path, "%s", failure);
+    gp_exam_why(exam, "The host's driver, which works, is passed only into containers that ask "
+                      "for a GPU.");
+    advise_gpus(exam, c);
+}
+
+/* Only NVIDIA's runtime reads the variable. Images set it to "all", also for those who compute on
+ * the CPU; other values are a user's. */
+static void report_runtime(struct gp_exam *exam, const struct gp_docker_container *c,
+                           const char *asked)
+{
+    gp_exam_report(exam, strcmp(asked, "all") == 0 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "container %s names GPUs, but was started without them", c->name);
+    gp_exam_evidence(
+        exam, c->host_path,
+        "NVIDIA_VISIBLE_DEVICES=%s; no GPU is requested, and the runtime is not nvidia", asked);
+    gp_exam_why(exam, "Only NVIDIA's runtime reads the variable. In this container programs find "
+                      "no GPU, and compute on the CPU.");
+    advise_gpus(exam, c);
+}
+
+/* The runtime adds the GPUs that the variable names. */
+static void report_variable(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s has NVIDIA's runtime, but does not say which GPUs it gets",
+                   c->name);
+    gp_exam_evidence(exam, c->host_path,
+                     "\"Runtime\": \"nvidia\"; NVIDIA_VISIBLE_DEVICES is not set");
+    gp_exam_why(exam, "The runtime adds only the GPUs that the variable names: without it, none.");
+    gp_exam_advice(exam, "create the container again with the variables NVIDIA_VISIBLE_DEVICES=all "
+                         "and NVIDIA_DRIVER_CAPABILITIES=all");
+}
+
+/* Errors of programs that find not the libraries for video, or no driver or no GPU: where these
+ * were asked for, or only tried. */
+static const char no_video[] = "nvdec.library,nvenc.library",
+                  no_gpu[] = "cuda.none,cuda.35,ld.libcuda,numba.nocuda,numba.no-device,"
+                             "nvenc.library,ollama.fallback,ollama.no-gpu,torch.no-driver,"
+                             "video.libcuda",
+                  tried[] = "cuda.100,cuda.count-100,ffmpeg.cuinit-none,ld.libcuda,ld.nvml,"
+                            "nvdec.library,video.libcuda";
+
+/* Whether a container was started without any GPU, and not on purpose. */
+static bool is_without(const struct gp_docker_container *c)
+{
+    const char *asked = gp_docker_asked(c);
+    return !(asked && !asked[0]) && !has_gpus(c) && !has_other_gpu(c) && !gp_docker_is_for_cpu(c) &&
+           (c->is_running || is_wanted(c));
+}
+
+/* Such a failure of such a container; NULL: none. */
+static const char *failure_without(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    return is_without(c) ? failure_of(exam, c, no_gpu, is_final) : NULL;
+}
+
+/* Its image is built for CUDA, and what it has tried is missing: it may get along without. */
+static const char *attempt_without(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    bool is_cuda =
+        gp_docker_variable(c, "NVIDIA_REQUIRE_CUDA") || gp_docker_variable(c, "CUDA_VERSION");
+    return is_cuda && is_without(c) ? failure_of(exam, c, tried, is_any) : NULL;
+}
+
+static void find_failure(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
+{
+    struct gp_container_failure *ret = argument;
+    if (ret->line || !c->host)
+        return;
+    ret->line = failure_without(exam, c);
+    ret->path = c->log_path;
+}
+
+bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure *ret)
+{
+    *ret = (struct gp_container_failure){0};
+    (void)gp_docker_each(exam, find_failure, ret);
+    return ret->line != NULL;
+}
+
+static void check_variable(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *asked = gp_docker_asked(c);
+    if (exam->machine.nvidia_count == 0 || !exam->machine.is_driver_loaded ||
+        !gp_container_has_toolkit(exam) || (!c->is_running && !is_wanted(c)) ||
+        gp_docker_is_for_cpu(c))
+        return;
+    const char *failure = failure_without(exam, c);
+    const char *attempt = failure ? NULL : attempt_without(exam, c);
+    if (failure)
+        report_failure(exam, c, GP_VERDICT_WARN, failure);
+    else if (attempt)
+        report_failure(exam, c, GP_VERDICT_INFO, attempt);
+    else if (!c->is_running)
+        return;
+    else if (asked && asked[0] && !has_gpus(c))
+        report_runtime(exam, c, asked);
+    else if (!asked && gp_docker_has_runtime(c) && json_array_size(gp_docker_requests(c)) == 0 &&
+             !gp_docker_is_nvidia_default(exam))
+        report_variable(exam, c);
+}
+
+/* Images of programs whose use of a GPU is to decode and encode video. */
+static bool is_for_video(const char *image)
+{
+    static const char *const names[] = {"plex",    "jellyfin",  "emby",          "tdarr",
+                                        "unmanic", "handbrake", "immich-server", "ffmpeg"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strstr(image, names[i]))
+            return true;
+    return false;
+}
+
+/* Whether a request (--gpus) has this word among its capabilities. */
+static bool is_requested(const struct gp_docker_container *c, const char *word)
+{
+    const json_t *requests = gp_docker_requests(c);
+    for (size_t i = 0; i < json_array_size(requests); i++) {
+        const json_t *sets = json_object_get(json_array_get(requests, i), "Capabilities");
+        for (size_t k = 0; k < json_array_size(sets); k++)
+            for (size_t j = 0; j < json_array_size(json_array_get(sets, k)); j++) {
+                const char *one = json_string_value(json_array_get(json_array_get(sets, k), j));
+                if (one && strcmp(one, word) == 0)
+                    return true;
+            }
+    }
+    return false;
+}
+
+/* Toolkits that pass in what the variable names, and not all that a CDI specification has. */
+static bool reads_capabilities(struct gp_exam *exam)
+{
+    static const char *const words[] = {"nvidia-container-toolkit", NULL},
+                             *const specs[] = {"/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml",
+                                               "/run/cdi/nvidia.yaml", NULL};
+    static const char first_with_cdi[] = "1.18";
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    return n > 0 && gp_version_compare(packages[0].version, first_with_cdi) < 0 &&
+           !gp_files_first(&exam->files, specs);
+}
+
+/* Whether the toolkit passes parts of the driver into it, now. */
+static bool gets_driver(const struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    return c->is_running && exam->machine.nvidia_count > 0 && gp_docker_has_gpus(c);
+}
+
+/* Unless it is told more, a container gets the driver's parts for computing, without NVENC. False:
+ * nothing was reported. */
+static bool check_video(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char variable[] = "NVIDIA_DRIVER_CAPABILITIES";
+    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    const char *set = gp_docker_variable(c, variable);
+    if (!gets_driver(exam, c) || (set && (strstr(set, "video") || strstr(set, "all"))) ||
+        is_requested(c, "video") || is_requested(c, "all"))
+        return false;
+    const char *failure = failure_of(exam, c, no_video, is_any);
+    if (!failure && !(image && is_for_video(image) && reads_capabilities(exam)))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s cannot encode or decode video on the GPU: it is not given the "
+                   "driver's part for that",
+                   c->name);
+    gp_exam_evidence(exam, c->config_path, "Image: %s; %s%s%s", image ? image : "unknown", variable,
+                     set ? "=" : "", set ? set : " is not set: compute,utility");
+    if (failure)
+        gp_exam_evidence(exam, c->log_path, "%s", failure);
+    gp_exam_why(exam,
+                "libnvidia-encode and libnvcuvid are passed in only on request: \"Cannot load "
+                "libnvidia-encode.so.1\", and the program uses the CPU.");
+    gp_exam_advice(exam, "create the container again with the variable %s=compute,video,utility",
+                   variable);
+    return true;
+}
+
+/* A list of parts without the one for computing, which someone has set, and a program that misses
+ * it. NVENC needs it, too. */
+static void check_compute(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char variable[] = "NVIDIA_DRIVER_CAPABILITIES",
+                      no_cuda[] = "cuda.none,cuda.35,cuda.100,ld.libcuda,numba.nocuda,"
+                                  "torch.no-driver,video.libcuda";
+    const char *set = gp_docker_variable(c, variable);
+    if (!gets_driver(exam, c) || !set || !set[0] || strstr(set, "compute") || strstr(set, "all") ||
+        is_requested(c, "compute") || is_requested(c, "all"))
+        return;
+    const char *failure = failure_of(exam, c, no_cuda, is_any);
+    if (!failure)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s finds no GPU: it is not given the driver's part for computing",
+                   c->name);
+    gp_exam_evidence(exam, c->config_path, "%s=%s", variable, set);
+    gp_exam_evidence(exam, c->log_path, "%s", failure);
+    gp_exam_why(exam, "The toolkit passes in only the parts that the variable lists. nvidia-smi "
+                      "needs utility, CUDA's libcuda.so.1 needs compute.");
+    gp_exam_advice(exam, "create the container again with the variable %s=%s,compute", variable,
+                   set);
+}
+
+/* The GPUs by their UUIDs, "GPU-1, GPU-2"; "": one is unknown. */
+static const char *present_gpus(struct gp_exam *exam)
+{
+    const char *uuids[GP_NVIDIA_UUIDS], *all = "";
+    size_t n = gp_nvidia_uuids(exam, uuids);
+    for (size_t i = 0; i < n; i++)
+        all = gp_exam_text(exam, "%s%s%s", all, i ? ", " : "", uuids[i]);
+    return all;
+}
+
+/* A GPU that the container is to get, by --gpus device=… or by the variable, and that was replaced;
+ * NULL: none. */
+static const char *replaced_gpu(struct gp_exam *exam, const struct gp_docker_container *c,
+                                const char *present)
+{
+    const json_t *request = json_array_get(gp_docker_requests(c), 0);
+    const json_t *ids = json_object_get(request, "DeviceIDs");
+    const char *list = gp_docker_has_runtime(c) ? gp_docker_asked(c) : NULL;
+    char one[GP_PATH_SIZE];
+    for (size_t i = 0; i < json_array_size(ids); i++) {
+        const char *id = json_string_value(json_array_get(ids, i));
+        list = id ? gp_exam_text(exam, "%s,%s", list ? list : "", id) : list;
+    }
+    while (list && gp_search_path_next(&list, ",", one))
+        if (strncmp(one, "GPU-", 4) == 0 && !strstr(present, one))
+            return gp_exam_text(exam, "%s", one);
+    return NULL;
+}
+
+static void check_gpu(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *present = present_gpus(exam);
+    const char *gone = present[0] ? replaced_gpu(exam, c, present) : NULL;
+    if (!gone || c->is_running)
+        return;
+    gp_exam_report(exam, is_wanted(c) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "container %s does not start: it is to get %s, which this machine does not have",
+                   c->name, gone);
+    gp_exam_evidence(exam, c->host_path, "names %s", gone);
+    gp_exam_evidence(exam, "/proc/driver/nvidia/gpus", "%s", present);
+    gp_exam_why(exam, "A GPU that was replaced has another UUID: nvidia-container-cli reports "
+                      "\"device error: unknown device\".");
+    gp_exam_advice(exam, "create the container again with the UUID of a present GPU, or with all");
+}
+
+/* A GPU's device file that docker is to pass and that is missing, though others are there: their
+ * numbers may change with a boot. */
+static void check_files(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    char **names;
+    const char *file;
+    long others = gp_files_list(&exam->files, &exam->arena, "/dev/dri", &names);
+    if (others <= 0 || c->is_running)
+        return;
+    for (size_t i = 0; (file = gp_docker_device(c, i)); i++) {
+        if (strncmp(file, "/dev/dri/", 9) != 0 || gp_files_exist(&exam->files, file))
+            continue;
+        gp_exam_report(exam, is_wanted(c) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                       "container %s does not start: it is given %s, which does not exist", c->name,
+                       file);
+        gp_exam_evidence(exam, c->host_path, "PathOnHost: %s", file);
+        for (long k = 0; k < others; k++)
+            if (strncmp(names[k], "card", 4) == 0 || strncmp(names[k], "renderD", 7) == 0)
+                gp_exam_evidence(exam, gp_exam_text(exam, "/dev/dri/%s", names[k]), "present");
+        gp_exam_why(exam, "The kernel numbers these files as it finds the GPUs: an update, another "
+                          "GPU or a change in the firmware setup may change them.");
+        gp_exam_advice(exam, "create the container again with --device=/dev/dri, which passes all "
+                             "of them; or by the name that stays, such as "
+                             "--device=/dev/dri/by-path/pci-…-render:/dev/dri/renderD128");
+        return;
+    }
+}
+
+static void check_one(struct gp_exam *exam, const struct gp_docker_container *c, void *unused)
+{
+    (void)unused;
+    if (!c->host || !c->name[0])
+        return;
+    check_variable(exam, c);
+    if (!check_video(exam, c)) /* its remedy has the part for computing, too */
+        check_compute(exam, c);
+    check_gpu(exam, c);
+    check_files(exam, c);
+    gp_container_check_dri(exam, c);
+    gp_container_check_groups(exam, c);
+}
+
+bool gp_container_has_given(struct gp_exam *exam)
+{
+    return !exam->machine.container && exam->machine.gpu_count > 0 &&
+           gp_files_exist(&exam->files, gp_docker_folder(exam));
+}
+
+void gp_container_check_given(struct gp_exam *exam)
+{
+    long n = gp_docker_each(exam, check_one, NULL);
+    if (n < 0)
+        gp_exam_unreadable(exam, gp_docker_folder(exam), (int)n);
+}

@@ -1,0 +1,153 @@
+/* The users of docker's containers: whether they may open the GPUs that the containers are given.
+ */
+#include "doctor/checks/container.h"
+#include "doctor/readers/access.h"
+#include "doctor/readers/docker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct user {
+    struct gp_identity who;
+    bool is_seen; /* by a process */
+};
+
+static bool is_number(const char *text)
+{
+    return text[0] && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* Of the container's first process. */
+static bool read_process(struct gp_exam *exam, const struct gp_docker_container *c,
+                         struct user *ret)
+{
+    const json_t *pid = json_object_get(json_object_get(c->config, "State"), "Pid");
+    const char *status =
+        gp_exam_text(exam, "/proc/%lld/status", (long long)json_integer_value(pid));
+    return ret->is_seen = gp_identity_of_process(exam, status, &ret->who);
+}
+
+/* By its settings: "1000:1000" and the groups that are added by number. A name may be anyone's. */
+static bool read_settings(struct gp_exam *exam, const struct gp_docker_container *c,
+                          const char *setting, struct user *ret)
+{
+    const json_t *added = json_object_get(c->host, "GroupAdd");
+    const char *colon = strchr(setting, ':');
+    const char *name =
+        gp_exam_text(exam, "%.*s", (int)(colon ? colon - setting : (long)strlen(setting)), setting);
+    if (!is_number(name) || (colon && !is_number(colon + 1)))
+        return false;
+    const char *groups = "";
+    for (size_t i = 0; i < json_array_size(added); i++) {
+        const char *group = json_string_value(json_array_get(added, i));
+        if (!group || !is_number(group))
+            return false;
+        groups = gp_exam_text(exam, "%s %s", groups, group);
+    }
+    ret->who = (struct gp_identity){.user = (unsigned)strtoul(name, NULL, 10),
+                                    .group = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0,
+                                    .groups = groups};
+    return true;
+}
+
+/* What the user may not use of what the container is given. */
+struct denied {
+    const char *computing, *video; /* the first file of each kind; NULL: none */
+    unsigned computing_group, video_group;
+    bool is_any_open; /* one for video may be used */
+};
+
+static void look_at(struct gp_exam *exam, const struct user *user, const char *path,
+                    struct denied *ret)
+{
+    bool is_computing = strcmp(path, "/dev/kfd") == 0;
+    if (!is_computing && strncmp(path, "/dev/dri/renderD", 16) != 0)
+        return;
+    struct gp_access access = gp_access_of_identity(exam, path, &user->who);
+    if (!access.is_there)
+        return;
+    if (access.may_use)
+        ret->is_any_open = ret->is_any_open || !is_computing;
+    else if (is_computing)
+        ret->computing = gp_exam_text(exam, "%s", path), ret->computing_group = access.group;
+    else if (!ret->video)
+        ret->video = gp_exam_text(exam, "%s", path), ret->video_group = access.group;
+}
+
+static void look_at_all(struct gp_exam *exam, const struct gp_docker_container *c,
+                        const struct user *user, struct denied *ret)
+{
+    static const char folder[] = "/dev/dri";
+    const char *path;
+    for (size_t i = 0; (path = gp_docker_device(c, i)); i++) {
+        char **names;
+        look_at(exam, user, path, ret);
+        if (strcmp(path, folder) != 0 && strcmp(path, "/dev/dri/") != 0)
+            continue;
+        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+        for (long k = 0; k < n; k++)
+            look_at(exam, user, gp_exam_text(exam, "%s/%s", folder, names[k]), ret);
+    }
+}
+
+static void propose(struct gp_exam *exam, const struct gp_docker_container *c, unsigned group)
+{
+    const char *service = gp_docker_compose_service(exam, c);
+    if (service[0])
+        gp_exam_advice(exam, "%s: group_add: [\"%u\"]; then docker compose up -d", service, group);
+    else
+        gp_exam_advice(exam,
+                       "create the container again with --group-add %u; with docker compose, add "
+                       "to the service: group_add: [\"%u\"], then docker compose up -d",
+                       group, group);
+}
+
+static void report(struct gp_exam *exam, const struct gp_docker_container *c,
+                   const struct user *user, const char *path, unsigned group)
+{
+    /* Without a process that shows them, the image may have more groups for the user. */
+    bool is_sure = user->is_seen || gp_docker_denied_line(exam, c);
+    gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "container %s has no permission to use the GPU: its user %u is not in the "
+                   "group of %s, %u",
+                   c->name, user->who.user, path, group);
+    gp_exam_evidence(exam, path, "group %u", group);
+    gp_docker_show_denied(exam, c);
+    gp_exam_why(exam, "Groups that the user has on this machine do not count in the container: it "
+                      "gets those that it is started with.");
+    if (group == 0)
+        gp_exam_advice(exam,
+                       "only root may use the file: give it to group render with a udev rule, "
+                       "then create the container again with --group-add and the number of "
+                       "that group");
+    else
+        propose(exam, c, group);
+}
+
+static bool has_gpu_file(const struct gp_docker_container *c)
+{
+    return gp_docker_has_device(c, "/dev/dri") || gp_docker_has_device(c, "/dev/kfd");
+}
+
+static bool is_root(const char *setting)
+{
+    size_t n = strcspn(setting, ":");
+    return n == 0 || (n == 1 && setting[0] == '0') || (n == 4 && strncmp(setting, "root", 4) == 0);
+}
+
+void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *setting = gp_docker_text(json_object_get(c->config, "Config"), "User");
+    struct user user = {0};
+    struct denied denied = {0};
+    /* Programs that start as root may choose their groups themselves. */
+    if (!c->is_running || !setting || is_root(setting) || !has_gpu_file(c) ||
+        (!read_process(exam, c, &user) && !read_settings(exam, c, setting, &user)) ||
+        user.who.user == 0)
+        return;
+    look_at_all(exam, c, &user, &denied);
+    if (denied.computing)
+        report(exam, c, &user, denied.computing, denied.computing_group);
+    else if (denied.video && !denied.is_any_open)
+        report(exam, c, &user, denied.video, denied.video_group);
+}

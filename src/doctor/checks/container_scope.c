@@ -1,0 +1,97 @@
+/* The running docker containers with a GPU, and what systemd knows of their devices. */
+#include "doctor/checks/container.h"
+
+#include "doctor/readers/docker.h"
+
+#include <string.h>
+
+enum { MOST_TEXT = 1 << 20 };
+
+/* Whether docker was asked for GPUs in a way in which the toolkit's hook adds them, not by CDI. */
+static bool has_gpu(const struct gp_docker_container *c)
+{
+    const json_t *requests = gp_docker_requests(c);
+    for (size_t i = 0; i < json_array_size(requests); i++) {
+        const char *driver = gp_docker_text(json_array_get(requests, i), "Driver");
+        if (!driver || strcmp(driver, "cdi") != 0)
+            return true;
+    }
+    return gp_docker_asks_runtime(c);
+}
+
+/* The rules that systemd sets again when it reloads, if no GPU is in them. */
+static const char *closed_rules(struct gp_exam *exam, const char *id)
+{
+    const char *path =
+        gp_exam_text(exam, "/run/systemd/transient/docker-%s.scope.d/50-DeviceAllow.conf", id);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, NULL);
+    return text && !strstr(text, "nvidia") && !strstr(text, "195") ? path : NULL;
+}
+
+/* The last mention of a container, when it was started; NULL: none. */
+static const char *last_of(const char *text, const char *id)
+{
+    const char *found = NULL;
+    for (const char *p = text; p && (p = strstr(p, id)); p++)
+        found = p;
+    return found;
+}
+
+/* The line by which systemd has reloaded since the container was started; NULL: none is logged. For
+ * a service that reloads its own settings the word is followed by its name. */
+static const char *reload_after(struct gp_exam *exam, const char *id)
+{
+    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        const char *text = gp_files_tail(&exam->files, &exam->arena, paths[i], MOST_TEXT, NULL);
+        const char *start = last_of(text, id);
+        const char *reload = start ? strstr(start, "systemd[1]: Reloading.") : NULL;
+        if (!reload)
+            continue;
+        while (reload > text && reload[-1] != '\n')
+            reload--;
+        return gp_exam_text(exam, "%.*s", (int)strcspn(reload, "\n"), reload);
+    }
+    return NULL;
+}
+
+static void report(struct gp_exam *exam, const char *id, const char *rules)
+{
+    const char *reload = reload_after(exam, id);
+    gp_exam_report(exam, reload ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   reload ? "container %.12s has lost its GPUs: systemd has reloaded its units"
+                          : "container %.12s will lose its GPUs when systemd reloads its units",
+                   id);
+    gp_exam_evidence(exam, rules, "no GPU is allowed");
+    if (reload)
+        gp_exam_evidence(exam, "the log", "%s", reload);
+    gp_exam_why(exam, "The toolkit's hook allows the devices without systemd, which sets its own "
+                      "rules again at systemctl daemon-reload, as updates of packages do: "
+                      "\"Failed to initialize NVML: Unknown Error\".");
+    gp_exam_advice(exam, "add \"exec-opts\": [\"native.cgroupdriver=cgroupfs\"] to "
+                         "/etc/docker/daemon.json, and restart docker and the container (not on a "
+                         "node of Kubernetes)");
+    gp_exam_advice(exam, "or create the container again by CDI, whose devices systemd knows: "
+                         "--device=nvidia.com/gpu=all in place of --gpus; it needs docker 25 or "
+                         "newer with \"features\": {\"cdi\": true} in daemon.json, and nvidia-ctk "
+                         "cdi generate --output=/etc/cdi/nvidia.yaml");
+    gp_exam_link(exam, "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/"
+                       "troubleshooting.html");
+}
+
+/* Reports the first one: what is true of it is true of the others. */
+static void check_one(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
+{
+    bool *is_told = argument;
+    const char *rules = *is_told ? NULL : closed_rules(exam, c->id);
+    if (!rules || !has_gpu(c))
+        return;
+    report(exam, c->id, rules);
+    *is_told = true;
+}
+
+void gp_container_check_scopes(struct gp_exam *exam)
+{
+    bool is_told = false;
+    (void)gp_docker_each(exam, check_one, &is_told);
+}

@@ -1,0 +1,79 @@
+/* A part of cuda.env: the network interfaces that variables name for NCCL and Gloo. */
+#include "doctor/checks/cuda.h"
+#include "doctor/exam.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/searchpath.h"
+
+#include <string.h>
+
+static const char interfaces[] = "/sys/class/net";
+
+static const struct {
+    const char *name;
+    bool is_prefix; /* NCCL takes "eth" for all that begin so, and "^eth" for all others */
+    const char *failure;
+} variables[] = {
+    {"NCCL_SOCKET_IFNAME", true, "NCCL fails: \"Bootstrap : no socket interface found\""},
+    {"GLOO_SOCKET_IFNAME", false, "Gloo fails: \"Unable to find address for\" it"},
+};
+
+/* Whether an element of the list is one of these interfaces; "eth0:5000" has a port. */
+static bool names_one(const char *list, bool is_prefix, char **names, long count)
+{
+    char word[GP_PATH_SIZE];
+    bool is_exact = !is_prefix || *list == '=';
+    list += *list == '=';
+    while (gp_search_path_next(&list, ",", word)) {
+        size_t n = strcspn(word, ":");
+        for (long i = 0; n > 0 && i < count; i++)
+            if (strncmp(names[i], word, n) == 0 && (!is_exact || !names[i][n]))
+                return true;
+    }
+    return false;
+}
+
+/* Adds the interfaces that could be meant. */
+static void show_interfaces(struct gp_exam *exam, char **names, long count)
+{
+    const char *list = "";
+    for (long i = 0; i < count && i < 16; i++)
+        list = gp_exam_text(exam, "%s%s%s", list, list[0] ? ", " : "", names[i]);
+    gp_exam_evidence(exam, interfaces, "%s", list);
+}
+
+static void report(struct gp_exam *exam, size_t i, const char *value, const char *file)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    /* With one GPU, it is a shell's startup file that other machines share. */
+    gp_exam_report(exam, nv.gpu_count == 1 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "%s names no network interface of this machine: %s", variables[i].name, value);
+    gp_exam_evidence(exam, file ? file : variables[i].name, "%s", value);
+    if (!file)
+        gp_exam_assignments(exam, variables[i].name);
+}
+
+void gp_check_cuda_network(struct gp_exam *exam)
+{
+    char **names;
+    long count = gp_files_list(&exam->files, &exam->arena, interfaces, &names);
+    for (size_t i = 0; i < GP_ARRAY_LEN(variables) && count > 0; i++) {
+        const char *file = NULL; /* NCCL has its own */
+        const char *value = variables[i].is_prefix
+                                ? gp_nccl_value(exam, variables[i].name, &file)
+                                : gp_machine_variable(&exam->machine, variables[i].name);
+        if (!value || !value[0] || value[0] == '^' ||
+            names_one(value, variables[i].is_prefix, names, count))
+            continue;
+        report(exam, i, value, file);
+        show_interfaces(exam, names, count);
+        gp_exam_why(exam, "%s, and so does everything that starts several processes with it.",
+                    variables[i].failure);
+        if (file)
+            gp_nccl_remove(exam, variables[i].name, file, "it then chooses one itself");
+        else
+            gp_exam_command(exam, "it then chooses one itself", "unset %s", variables[i].name);
+        gp_exam_advice(exam, "or, with several machines, name the interface that reaches the "
+                             "others");
+    }
+}

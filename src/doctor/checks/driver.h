@@ -1,0 +1,110 @@
+/* The checks of the driver, in several files; driver.c has their table and their order. */
+#ifndef GP_DOCTOR_CHECKS_DRIVER_H
+#define GP_DOCTOR_CHECKS_DRIVER_H
+
+#include "doctor/exam.h"
+
+/* driver_disk.c: what is installed */
+void gp_driver_check_installed(struct gp_exam *exam);
+void gp_driver_check_flavour(struct gp_exam *exam);
+void gp_driver_check_kernel(struct gp_exam *exam);
+void gp_driver_check_build(struct gp_exam *exam);
+void gp_driver_check_packages(struct gp_exam *exam);
+
+/* driver_module.c */
+void gp_driver_check_module(struct gp_exam *exam);
+
+/* driver_block.c: what prevents loading the module */
+void gp_driver_check_blacklist(struct gp_exam *exam);
+void gp_driver_check_secureboot(struct gp_exam *exam);
+void gp_driver_check_nouveau(struct gp_exam *exam);
+bool gp_driver_is_secure_boot_on(struct gp_exam *exam);
+
+/* A line of the kernel, or of a program that tried to load a module, that says that the kernel
+ * rejected it for its signature; false: there is none. */
+bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const char **ret_text);
+
+/* driver_graphics.c: what driver.libraries says of OpenGL, EGL, Vulkan and the screen */
+void gp_driver_check_graphics(struct gp_exam *exam);
+/* The part of it for containers, too: files that name NVIDIA's driver to Vulkan and EGL. */
+void gp_driver_check_registers(struct gp_exam *exam);
+
+/* driver_nvenc.c */
+void gp_driver_check_nvenc(struct gp_exam *exam);
+
+/* driver_parts.c */
+void gp_driver_check_parts(struct gp_exam *exam);
+
+/* steam.c */
+void gp_driver_check_proton(struct gp_exam *exam);
+
+/* driver_libraries.c */
+void gp_driver_check_libraries(struct gp_exam *exam);
+void gp_driver_check_duplicates(struct gp_exam *exam);
+void gp_driver_check_mismatch(struct gp_exam *exam);
+
+/* driver_device.c: what the loaded module reports, and its device files */
+void gp_driver_check_gpus(struct gp_exam *exam);
+void gp_driver_check_nodes(struct gp_exam *exam);
+void gp_driver_check_params(struct gp_exam *exam);
+void gp_driver_check_persistence(struct gp_exam *exam);
+
+/* driver_bumblebee.c */
+bool gp_driver_has_bumblebee(struct gp_exam *exam);
+/* Reports Bumblebee's configuration, if it does not lead to the installed driver; false: it does.
+ */
+bool gp_driver_report_bumblebee(struct gp_exam *exam);
+
+/* driver_gdm.c */
+void gp_driver_check_gdm(struct gp_exam *exam);
+
+/* driver_hybrid.c: a part of driver.params, for a screen on another GPU than NVIDIA's. */
+void gp_driver_check_hybrid(struct gp_exam *exam);
+
+/* driver_modes.c */
+void gp_driver_check_modes(struct gp_exam *exam);
+/* Adds how to have nvidia_drm set modes. */
+void gp_driver_fix_modes(struct gp_exam *exam);
+/* NVIDIA's driver for VA-API; NULL: it is not installed. */
+const char *gp_driver_video(struct gp_exam *exam);
+/* Whether a folder of sessions has any; false if it is not there. */
+bool gp_driver_has_sessions(struct gp_exam *exam, const char *folder);
+/* A compositor for Wayland, on a machine with no session of X11 to choose instead; NULL: there is
+ * none, or another GPU can show it. */
+const char *gp_driver_compositor(struct gp_exam *exam);
+
+/* driver_uvm.c */
+void gp_driver_check_uvm(struct gp_exam *exam);
+
+/* driver_power.c */
+void gp_driver_check_power(struct gp_exam *exam);
+
+/* Whether bbswitch has turned the GPU off. */
+bool gp_driver_is_switched_off(struct gp_exam *exam);
+
+/* Reports TLP, if it manages the power of a GPU that bbswitch has turned off; false: it does not.
+ */
+bool gp_driver_report_tlp(struct gp_exam *exam);
+
+/* Why a driver of this version and kind cannot drive a GPU; NULL if it can, or if it is unknown. If
+ * `is_open` and `is_proprietary` are both false, the kind is unknown. */
+const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                             const char *version, bool is_open, bool is_proprietary);
+
+/* Adds how to keep another driver, as named on the PCI bus, from being bound to the GPU. */
+void gp_driver_fix_other(struct gp_exam *exam, const char *driver);
+
+/* Other versions of its libraries that programs find first. */
+void gp_driver_check_copies(struct gp_exam *exam);
+
+/* Firmware of the GPU's system processor for this version of the driver. */
+void gp_driver_check_firmware(struct gp_exam *exam);
+
+/* The loaded module and the libraries on disk have different versions. */
+bool gp_driver_is_mismatched(struct gp_exam *exam);
+
+/* A setting that gives a GPU to vfio-pci at each boot: "ids=10de:2684" in modprobe.d,
+ * "vfio-pci.ids=" on the command line, or driverctl's. Its place; NULL: none. */
+const char *gp_driver_handed_over_by(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
+#endif

@@ -1,0 +1,551 @@
+#include "doctor/checks/driver_fix.h"
+
+#include "doctor/readers/gpuset.h"
+#include "doctor/readers/install.h"
+#include "doctor/readers/kernels.h"
+#include "doctor/readers/log.h"
+#include "doctor/tables.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+enum { OLDEST_BUILT = 470, LAST_PROPRIETARY = 580, NEWEST_DEBIAN = 13 };
+
+/* The branch that the module names for a GPU that it ignores: "supported through the NVIDIA 340.xx
+ * Legacy drivers"; 0: none. */
+static unsigned legacy_branch(struct gp_exam *exam)
+{
+    static const char mark[] = "through the NVIDIA ";
+    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_LEGACY);
+    const char *at = line ? strstr(line->kmsg.body, mark) : NULL;
+    return at ? gp_version_major(at + sizeof(mark) - 1) : 0;
+}
+
+static void limit(struct gp_wish *wish, unsigned last_branch)
+{
+    if (last_branch > 0 && (wish->last == 0 || last_branch < wish->last))
+        wish->last = last_branch;
+}
+
+struct gp_wish gp_driver_wish(struct gp_exam *exam)
+{
+    struct gp_wish wish = {0};
+    for (size_t i = 0; i < exam->machine.gpu_count; i++) {
+        const struct gp_chip *chip = exam->machine.gpus[i].chip;
+        if (!chip)
+            continue;
+        gp_wish_add(&wish, chip->compute_capability);
+        limit(&wish, chip->last_branch);
+    }
+    limit(&wish, legacy_branch(exam));
+    return wish;
+}
+
+void gp_driver_fix_reboot(struct gp_exam *exam, const char *note)
+{
+    if (gp_machine_is_live(&exam->files))
+        gp_exam_advice(exam,
+                       "this is a live system, which forgets all changes at a reboot: install "
+                       "it to a disk first, started with nomodeset on the kernel command "
+                       "line, and run these commands there");
+    else
+        gp_exam_command(exam, note, "sudo reboot");
+}
+
+bool gp_driver_show_log(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct gp_log_line *line = gp_log_find(exam, kinds[i]);
+        if (!line)
+            continue;
+        gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+        return true;
+    }
+    return false;
+}
+
+const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    const char *name = gpu->chip ? strchr(gpu->chip->name, '[') : NULL;
+    const struct gp_device *listed = gp_gpuset_device_at(exam, gpu->bus_id);
+    if (listed)
+        return gp_exam_text(exam, "GPU %u (%.*s)", listed->index,
+                            name ? (int)strcspn(name + 1, "]") : (int)strlen(gpu->bus_id),
+                            name ? name + 1 : gpu->bus_id);
+    if (!name)
+        return gp_exam_text(exam, "the %s GPU at %s",
+                            gpu->vendor == GP_PCI_AMD     ? "AMD"
+                            : gpu->vendor == GP_PCI_INTEL ? "Intel"
+                                                          : "NVIDIA",
+                            gpu->bus_id);
+    return gp_exam_text(exam, "%.*s (%s)", (int)strcspn(name + 1, "]"), name + 1, gpu->bus_id);
+}
+
+/* ---- install ---- */
+
+/* The arguments of the INSTALL_DRIVER_… remedies, by distribution. */
+static const char *install_argument(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *kernel = gp_kernels_package(exam, m->kernel);
+    switch (m->distro) {
+    case GP_DISTRO_DEBIAN:
+        return strcmp(m->arch, "aarch64") == 0 ? "arm64" : "amd64";
+    case GP_DISTRO_UBUNTU:
+        return gp_exam_text(exam, "%u", choice->branch);
+    case GP_DISTRO_RHEL:
+        return gp_exam_text(exam, "rhel%u", gp_version_major(m->distro_version));
+    case GP_DISTRO_ARCH:
+        if (!choice->is_open)
+            return gp_exam_text(exam, "%s-headers", kernel);
+        return strcmp(kernel, "linux") == 0
+                   ? "nvidia-open"
+                   : gp_exam_text(exam, "nvidia-open-dkms %s-headers", kernel);
+    case GP_DISTRO_SUSE:
+        return strstr(m->distro_id, "tumbleweed") ? "Tumbleweed" : "Leap";
+    default:
+        return NULL;
+    }
+}
+
+/* Whether a line of apt's sources, in either format, has the word. */
+static bool has_non_free(struct gp_exam *exam, const char *path)
+{
+    static const char word[] = "non-free", between[] = " \t\r\n";
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    for (const char *line = text; line && *line; line += strcspn(line, "\n")) {
+        line += strspn(line, between);
+        for (const char *p = line; *p && *p != '\n' && *line != '#';) {
+            size_t n = strcspn(p, between);
+            if (n == sizeof(word) - 1 && strncmp(p, word, n) == 0)
+                return true;
+            p += n + strspn(p + n, " \t\r");
+        }
+    }
+    return false;
+}
+
+void gp_driver_fix_non_free(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/apt/sources.list.d", list[] = "/etc/apt/sources.list",
+                      stanzas[] = "/etc/apt/sources.list.d/debian.sources";
+    enum { BOOKWORM = 12 }; /* the first release with a separate component for firmware */
+    bool is_new = gp_version_major(exam->machine.distro_version) >= BOOKWORM ||
+                  !exam->machine.distro_version[0];
+    const char *parts =
+        is_new ? "main contrib non-free non-free-firmware" : "main contrib non-free";
+    char **names;
+    bool is_on = has_non_free(exam, list);
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 100; i++)
+        is_on = is_on || has_non_free(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
+    if (is_on)
+        return;
+    if (gp_files_exist(&exam->files, stanzas))
+        gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE, parts, stanzas);
+    else
+        gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE_LINES, parts, list);
+}
+
+static const char *joined(struct gp_exam *exam, const char *names, const char *name)
+{
+    return gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", name);
+}
+
+/* Arch's other packages of the driver, which must have its version; "": none is installed. */
+static const char *tied_to_driver(struct gp_exam *exam)
+{
+    static const char *const words[] = {"lib32-nvidia-utils", "lib32-opencl-nvidia",
+                                        "opencl-nvidia", NULL};
+    struct gp_package *packages;
+    const char *names = "";
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        for (size_t k = 0; words[k]; k++)
+            if (strcmp(packages[i].name, words[k]) == 0)
+                names = joined(exam, names, packages[i].name);
+    return names;
+}
+
+/* Arch's own packages are from the newest branch and must be removed first, also from under what
+ * needs a driver: the next one provides the same. "": there are none. */
+static const char *newer_of_arch(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *names = "", *tied = tied_to_driver(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (gp_packages_branch(in->packages[i].name) == 0)
+            names = joined(exam, names, in->packages[i].name);
+    return names[0] && tied[0] ? joined(exam, names, tied) : names;
+}
+
+/* Builds and installs the driver from the AUR. If the build fails, the present driver is still
+ * there. */
+static void build_on_arch(struct gp_exam *exam, unsigned branch)
+{
+    const char *names = newer_of_arch(exam);
+    gp_exam_command(exam, "", "cd nvidia-%uxx-utils && makepkg %s", branch,
+                    names[0] ? "-s" : "-si");
+    if (!names[0])
+        return;
+    gp_exam_command(exam, "remove the other driver; what needs one gets the next",
+                    "sudo pacman -Rdd %s", names);
+    gp_exam_command(exam, "install what was built", "makepkg -si");
+}
+
+/* The libraries for programs of 32 bits are another package of the AUR. */
+static void install_narrow_of_arch(struct gp_exam *exam, unsigned branch)
+{
+    if (!strstr(tied_to_driver(exam), "lib32-nvidia-utils"))
+        return;
+    const char *name = gp_exam_text(exam, "lib32-nvidia-%uxx-utils", branch);
+    gp_exam_command(exam, "its libraries for 32-bit programs",
+                    "git clone https://aur.archlinux.org/%s.git && cd %s && makepkg -si", name,
+                    name);
+}
+
+bool gp_driver_has_open_package(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].name, "nvidia-open-kernel-dkms") == 0 &&
+            strcmp(in->packages[i].state, "config-files") != 0)
+            return true;
+    return false;
+}
+
+/* Debian's package, which is content with either kind of modules; with the proprietary ones if the
+ * GPUs need them, or in place of the open ones (the last word removes those). */
+static const char *package_of_debian(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const char *package = choice->row->package;
+    if (strcmp(package, "nvidia-driver") != 0)
+        return package;
+    if (gp_driver_has_open_package(exam))
+        return "nvidia-driver nvidia-kernel-dkms nvidia-open-kernel-dkms-";
+    return gp_driver_wish(exam).needs_proprietary ? "nvidia-driver nvidia-kernel-dkms" : package;
+}
+
+/* Debian's packages of two branches can be installed together; it uses the newer one. */
+static void prefer_older(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].name, "nvidia-driver") == 0 &&
+            strcmp(in->packages[i].state, "installed") == 0 &&
+            strncmp(choice->row->package, "nvidia-tesla-", 13) == 0)
+            gp_exam_command(exam, "use it instead of the newer one that is installed",
+                            "sudo update-alternatives --set nvidia /usr/lib/nvidia/tesla-%u",
+                            choice->branch);
+}
+
+static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    unsigned number = gp_version_major(exam->machine.distro_version);
+    const char *release = gp_exam_text(exam, "debian%u", number > 0 ? number : NEWEST_DEBIAN);
+    if (choice->from == GP_OFFER_DISTRO) {
+        gp_driver_fix_non_free(exam);
+        if (gp_driver_wish(exam).needs_proprietary && exam->machine.is_driver_open)
+            gp_exam_advice(exam, "with the proprietary kernel modules (nvidia-kernel-dkms) instead "
+                                 "of the open ones:");
+        if (gp_kernels_is_proxmox(exam->machine.kernel))
+            gp_exam_command(exam, "install Debian's driver, and the headers of Proxmox' kernels",
+                            "sudo apt install proxmox-default-headers %s",
+                            package_of_debian(exam, choice));
+        else
+            gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, install_argument(exam, choice),
+                           package_of_debian(exam, choice));
+        prefer_older(exam, choice);
+    } else if (choice->branch == 0) {
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA, release, NULL);
+    } else {
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, release, NULL);
+    }
+}
+
+/* A host of virtual GPUs has a driver of its own, which no distribution packages. */
+static bool is_vgpu_host(struct gp_exam *exam)
+{
+    const char *const paths[] = {
+        "/usr/bin/nvidia-vgpud", "/usr/lib64/libnvidia-vgpu.so.1", "/usr/lib/libnvidia-vgpu.so.1",
+        gp_exam_text(exam, "/usr/lib/%s-linux-gnu/libnvidia-vgpu.so.1", exam->machine.arch)};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return true;
+    return false;
+}
+
+/* Packages cannot replace what the .run installer installed; true if this is the case. */
+static bool fix_run(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    struct gp_wish wish = gp_driver_wish(exam);
+    bool is_vgpu = is_vgpu_host(exam);
+    if (choice->branch == 0 || (!is_vgpu && !in->run_trace[0]) ||
+        (!is_vgpu && (in->package_count > 0 || !in->version[0])))
+        return false;
+    if (in->run_trace[0])
+        gp_exam_command(exam, "remove what the .run installer installed", "sudo nvidia-uninstall");
+    if (is_vgpu && wish.needs_proprietary && wish.last > 0)
+        gp_exam_advice(exam,
+                       "install the host driver of vGPU 16 (branch 535, .run): newer ones do not "
+                       "support Maxwell and Pascal; Volta's last is that of branch %u",
+                       wish.last);
+    else
+        gp_exam_advice(exam,
+                       "then run NVIDIA's .run installer of branch %u with --dkms, and choose the "
+                       "%s kernel modules",
+                       choice->branch, choice->is_open ? "open" : "proprietary");
+    return true;
+}
+
+static enum gp_remedy of_choice(const struct gp_choice *choice)
+{
+    return choice->is_open                 ? GP_REMEDY_INSTALL_DRIVER_OPEN
+           : choice->branch > OLDEST_BUILT ? GP_REMEDY_INSTALL_DRIVER_580
+                                           : GP_REMEDY_INSTALL_DRIVER_470;
+}
+
+/* Ubuntu turns the name of an old branch into one for a newer branch. */
+static bool fix_transitional(struct gp_exam *exam, unsigned branch)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *name = gp_exam_text(exam, "nvidia-driver-%u", branch);
+    for (size_t i = 0; i < in->package_count; i++) {
+        const struct gp_package *package = &in->packages[i];
+        if (strcmp(package->name, name) != 0 || strcmp(package->state, "installed") != 0 ||
+            gp_version_major(package->version) == branch)
+            continue;
+        gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s is only a name for version %s", name,
+                         package->version);
+        gp_exam_command(exam, "the packages that still have this branch",
+                        "sudo apt install nvidia-driver-%u-server nvidia-dkms-%u-server "
+                        "nvidia-utils-%u-server nvidia-kernel-common-%u-server",
+                        branch, branch, branch, branch);
+        return true;
+    }
+    return false;
+}
+
+/* Whether a branch that is no longer maintained builds on the running kernel without patches. */
+static bool builds_here(struct gp_exam *exam, unsigned branch)
+{
+    static const struct {
+        unsigned branch;
+        const char *first_without;
+    } ends[] = {{390, "6.0"}, {340, "5.5"}, {304, "4.14"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(ends); i++)
+        if (ends[i].branch == branch)
+            return exam->machine.kernel[0] &&
+                   gp_version_compare(exam->machine.kernel, ends[i].first_without) < 0;
+    return false;
+}
+
+/* Old releases of Ubuntu have older drivers, some under other names. */
+static bool is_of_release(const struct gp_machine *m, const struct gp_choice *choice)
+{
+    return m->distro == GP_DISTRO_UBUNTU && choice->row && choice->row->release > 0;
+}
+
+void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const struct gp_machine *m = &exam->machine;
+    if (fix_run(exam, choice) || gp_exam_tool(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, NULL))
+        return;
+    if (is_of_release(m, choice)) {
+        gp_exam_command(exam, "install the newest driver of this release", "sudo apt install %s",
+                        choice->row->package);
+        return;
+    }
+    if (choice->branch > 0 && choice->branch < OLDEST_BUILT && builds_here(exam, choice->branch)) {
+        gp_exam_advice(exam,
+                       "the last driver for this GPU is branch %u, which builds on this kernel:",
+                       choice->branch);
+        bool has_prefix = m->distro == GP_DISTRO_UBUNTU && choice->branch >= 390;
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_LEGACY,
+                       gp_exam_text(exam, "%s%u", has_prefix ? "driver-" : "", choice->branch),
+                       NULL);
+        return;
+    }
+    if (choice->branch > 0 && choice->branch < OLDEST_BUILT) {
+        gp_exam_advice(exam,
+                       "the last driver for this GPU is branch %u, which does not build on current "
+                       "kernels: the alternative is nouveau, without CUDA",
+                       choice->branch);
+        return;
+    }
+    if (choice->from == GP_OFFER_NONE) {
+        gp_exam_advice(exam,
+                       "%s has no package of branch %u, the last for this GPU: use an older "
+                       "release that has it, or nouveau, without CUDA",
+                       m->distro_name, choice->branch);
+        return;
+    }
+    const char *argument = install_argument(exam, choice);
+    if (m->distro == GP_DISTRO_DEBIAN)
+        install_on_debian(exam, choice);
+    else if (m->distro == GP_DISTRO_UBUNTU && fix_transitional(exam, choice->branch))
+        return;
+    else if (m->distro == GP_DISTRO_OTHER && !gp_remedy_other(m->distro_id, of_choice(choice)))
+        gp_exam_advice(exam, "install branch %u of the driver, with the %s kernel modules",
+                       choice->branch, choice->is_open ? "open" : "proprietary");
+    else if (m->distro == GP_DISTRO_OTHER)
+        gp_exam_remedy(exam, of_choice(choice), NULL, NULL);
+    else if (choice->is_open)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, argument, NULL);
+    else if (choice->branch > OLDEST_BUILT)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, argument, NULL);
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_470, argument, NULL);
+    if (m->distro == GP_DISTRO_ARCH && !choice->is_open) {
+        build_on_arch(exam, choice->branch > OLDEST_BUILT ? LAST_PROPRIETARY : OLDEST_BUILT);
+        install_narrow_of_arch(exam, choice->branch);
+    }
+}
+
+void gp_driver_fix_install(struct gp_exam *exam)
+{
+    struct gp_wish wish = gp_driver_wish(exam);
+    if (!gp_wish_is_possible(&wish)) {
+        gp_exam_advice(exam, "no driver supports all GPUs of this machine: remove the oldest or "
+                             "the newest, or assign one to a virtual machine; gpulse doctor advise "
+                             "driver --gpu MODEL shows what each of them needs");
+        return;
+    }
+    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    gp_driver_fix_choice(exam, &choice);
+    const struct gp_remedy_other *other =
+        exam->machine.distro == GP_DISTRO_OTHER
+            ? gp_remedy_other(exam->machine.distro_id, of_choice(&choice))
+            : NULL;
+    if (other && !other->command)
+        return;
+    if (choice.branch > 0 && choice.branch < OLDEST_BUILT && !is_of_release(&exam->machine, &choice)
+            ? builds_here(exam, choice.branch)
+            : choice.from != GP_OFFER_NONE)
+        gp_driver_fix_reboot(exam, "");
+}
+
+const char *gp_driver_flavour(struct gp_exam *exam)
+{
+    static const char mark[] = "libnvidia-compute-";
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strncmp(in->packages[i].name, mark, strlen(mark)) == 0 &&
+            strcmp(in->packages[i].state, "installed") == 0)
+            return in->packages[i].name + strlen(mark);
+    return gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver));
+}
+
+/* Once the installer's module is removed, libraries that came alone, as what another package needs,
+ * have none. */
+void gp_driver_fix_packages(struct gp_exam *exam, const char *names)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    bool is_ubuntu = exam->machine.distro == GP_DISTRO_UBUNTU;
+    if ((is_ubuntu || exam->machine.distro == GP_DISTRO_DEBIAN) && !in->has_module_package)
+        gp_exam_command(exam, "install the module that belongs to the packages' libraries",
+                        "sudo apt install nvidia-driver%s%s%s", is_ubuntu ? "-" : "",
+                        is_ubuntu ? gp_driver_flavour(exam) : "",
+                        is_ubuntu && exam->machine.is_driver_open ? "-open" : "");
+    gp_exam_remedy(exam, GP_REMEDY_REINSTALL_PACKAGES, names, NULL);
+}
+
+void gp_driver_fix_proprietary(struct gp_exam *exam)
+{
+    struct gp_wish wish = gp_driver_wish(exam);
+    if (wish.needs_open)
+        return;
+    if (gp_install_of(exam)->run_trace[0] && gp_install_of(exam)->package_count == 0)
+        gp_exam_advice(exam, "run the .run installer again, and choose the proprietary modules");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_PROPRIETARY_MODULE,
+                       gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+}
+
+bool gp_driver_is_newest(struct gp_exam *exam, const char *version)
+{
+    struct gp_wish wish = gp_driver_wish(exam);
+    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    unsigned usual = gp_driver_long_term()->branch;
+    return gp_version_major(version) >= (choice.branch > 0 ? choice.branch : usual);
+}
+
+const char *gp_driver_module_name(struct gp_exam *exam)
+{
+    const char *file = gp_install_of(exam)->module;
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file;
+    const char *end = strstr(name, ".ko");
+    return end && end > name ? gp_exam_text(exam, "%.*s", (int)(end - name), name) : "nvidia";
+}
+
+bool gp_driver_is_ours(const struct gp_pci_gpu *gpu)
+{
+    return gpu->vendor == GP_PCI_NVIDIA && strcmp(gpu->driver, "vfio-pci") != 0 &&
+           strcmp(gpu->driver, "pci-stub") != 0;
+}
+
+/* Whether the container has got the libraries of the host's module when it started. */
+static bool has_passed(struct gp_exam *exam)
+{
+    static const char *const names[] = {"libnvidia-ml.so", "libcuda.so"};
+    const char *mounts =
+        gp_files_text(&exam->files, &exam->arena, "/proc/self/mounts", 1 << 20, NULL);
+    for (size_t i = 0; mounts && i < GP_ARRAY_LEN(names); i++)
+        if (strstr(mounts, gp_exam_text(exam, "/%s.%s ", names[i], exam->machine.driver)))
+            return true;
+    return false;
+}
+
+/* The driver's packages in the image that have libraries of another version, "a b". */
+static const char *image_packages(struct gp_exam *exam)
+{
+    enum { OLDEST = 300 }; /* others have numbers of their own, as libnvidia-egl-wayland1 */
+    static const char *const words[] = {"libnvidia-", "libcuda1", "nvidia-driver", "nvidia-utils",
+                                        NULL};
+    struct gp_package *packages;
+    const char *names = "";
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < count; i++)
+        if (strcmp(packages[i].state, "installed") == 0 &&
+            gp_version_major(packages[i].version) >= OLDEST &&
+            !strstr(packages[i].version, exam->machine.driver))
+            names = gp_exam_text(exam, "%s%s%s", names, *names ? " " : "", packages[i].name);
+    return names;
+}
+
+void gp_driver_fix_image(struct gp_exam *exam)
+{
+    const char *packages = image_packages(exam);
+    bool is_passed = has_passed(exam);
+    if (is_passed)
+        gp_exam_evidence(exam, "/proc/self/mounts",
+                         "the libraries of %s were added when the container started",
+                         exam->machine.driver);
+    gp_exam_why(exam, is_passed
+                          ? "The image has libraries of its own: the loader "
+                            "prefers them to those of the host's driver, which fit the module."
+                          : "The module is the host's; the libraries were added to the container "
+                            "when it started, or are part of its image. Both must have the same "
+                            "version.");
+    if (!is_passed)
+        gp_exam_advice(exam,
+                       "restart the container: it then gets the libraries of the host's driver");
+    if (packages[0])
+        gp_exam_advice(exam,
+                       "%sbuild the image without its own driver: remove its package%s %s, and do "
+                       "not install cuda, cuda-drivers or nvidia-driver in it (cuda-toolkit has no "
+                       "driver)",
+                       is_passed ? "" : "if this does not help, ", strchr(packages, ' ') ? "s" : "",
+                       packages);
+    else
+        gp_exam_advice(exam,
+                       "%sthe image has its own driver: remove its libnvidia and libcuda "
+                       "packages from the image",
+                       is_passed ? "" : "if this does not help, ");
+    if (is_passed)
+        gp_exam_advice(exam, "or update the host's driver to the version of the image");
+}

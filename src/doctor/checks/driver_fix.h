@@ -1,0 +1,100 @@
+/* Fixes that several driver findings share. Each function adds to the current finding. */
+#ifndef GP_DOCTOR_CHECKS_DRIVER_FIX_H
+#define GP_DOCTOR_CHECKS_DRIVER_FIX_H
+
+#include "doctor/exam.h"
+#include "doctor/offer.h"
+#include "doctor/readers/kmsg.h"
+
+/* What a driver for this machine's NVIDIA GPUs must be. */
+struct gp_wish gp_driver_wish(struct gp_exam *exam);
+
+/* How to install a driver that fits this machine's GPUs, in the distribution's own way, including
+ * the reboot. */
+void gp_driver_fix_install(struct gp_exam *exam);
+
+/* The branch and flavour of Ubuntu's packages of the driver: "535-server". */
+const char *gp_driver_flavour(struct gp_exam *exam);
+
+/* How to restore the files of these packages, after the .run installer's were removed. */
+void gp_driver_fix_packages(struct gp_exam *exam, const char *names);
+
+/* How to exchange the open kernel modules for the proprietary ones of the same driver; nothing, if
+ * the GPUs need the open ones. */
+void gp_driver_fix_proprietary(struct gp_exam *exam);
+
+/* How to get this version of the driver or a newer one: on the host, in Windows, or by a package.
+ */
+void gp_driver_fix_at_least(struct gp_exam *exam, const char *driver);
+
+/* How to install the chosen driver, or why there is none. */
+void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice);
+
+/* Whether Debian's package with the open modules is installed, or was begun to be. Its branches do
+ * not build on every kernel that the proprietary ones build on. */
+bool gp_driver_has_open_package(struct gp_exam *exam);
+
+/* Whether the driver that gp_driver_fix_install() suggests is not from a newer branch than this
+ * version. */
+bool gp_driver_is_newest(struct gp_exam *exam, const char *version);
+
+/* How to get the module built for the running kernel. */
+void gp_driver_fix_build(struct gp_exam *exam);
+
+/* How to get module and libraries of one version, if two repositories have them, and the module on
+ * disk has this version; false: that is not known. */
+bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version);
+
+/* Whether a repository of negativo17 with the driver is enabled. */
+bool gp_driver_has_negativo17(struct gp_exam *exam);
+
+/* Why a module that uses a symbol is refused, if this line of a build of the driver's version says
+ * so; false: it does not. */
+bool gp_driver_explain_symbol(struct gp_exam *exam, const char *error, const char *version);
+
+/* Which release of the driver compiles where this build of NVIDIA's installer did not. */
+struct gp_failed_build;
+void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *build);
+
+/* How to boot the newest other kernel that has the module, until this one has it. */
+void gp_driver_fix_other_kernel(struct gp_exam *exam);
+
+/* Debian: adds how to enable the components of its archive that are not free, unless they are. */
+void gp_driver_fix_non_free(struct gp_exam *exam);
+
+/* Adds how to install the headers of a kernel. */
+void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel);
+
+/* Likewise for another kernel, from the installed source; with its headers, if they are missing or
+ * `wants_headers`. */
+void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers);
+
+/* Whether dpkg did not finish installing the headers of the kernel. */
+bool gp_driver_has_unfinished_headers(struct gp_exam *exam, const char *kernel);
+
+/* If so: adds how to finish that, or which kernel to use instead. */
+bool gp_driver_fix_unfinished_headers(struct gp_exam *exam, const char *kernel);
+
+/* Updates the driver's packages, also held ones, and nothing else where the distribution supports
+ * that. */
+void gp_driver_fix_update(struct gp_exam *exam);
+
+/* In a container: how to get the libraries of the host's driver in place of others. */
+void gp_driver_fix_image(struct gp_exam *exam);
+
+void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
+
+/* Adds the kernel log line of the first of these kinds that occurs to the finding; false: none
+ * occurs, or the log cannot be read. */
+bool gp_driver_show_log(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, size_t count);
+
+/* The module's own name, for options in modprobe.d: "nvidia", on Debian "nvidia-current". */
+const char *gp_driver_module_name(struct gp_exam *exam);
+
+/* An NVIDIA GPU that is not assigned to a virtual machine. */
+bool gp_driver_is_ours(const struct gp_pci_gpu *gpu);
+
+/* "GeForce RTX 4090 (0000:01:00.0)" */
+const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
+#endif

@@ -1,0 +1,525 @@
+/* Fixes that update the driver's packages, or build its module for a kernel. */
+#include "doctor/checks/driver_fix.h"
+
+#include "doctor/readers/install.h"
+#include "doctor/readers/kernels.h"
+#include "doctor/readers/searchpath.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+/* From this kernel on, the packages of Proxmox are called so; before, pve-…. */
+#define FIRST_OF_PROXMOX "6.5"
+
+/* The branch and flavour in a package name such as
+ * "linux-modules-nvidia-580-open-6.8.0-45-generic". */
+static const char *prebuilt_branch(struct gp_exam *exam, const struct gp_install *in)
+{
+    static const char mark[] = "linux-modules-nvidia-";
+    for (size_t i = 0; i < in->package_count; i++) {
+        const char *name = in->packages[i].name;
+        if (strncmp(name, mark, sizeof(mark) - 1) != 0)
+            continue;
+        const char *branch = name + sizeof(mark) - 1;
+        size_t n = strspn(branch, "0123456789");
+        n += strncmp(branch + n, "-server", 7) == 0 ? 7 : 0;
+        n += strncmp(branch + n, "-open", 5) == 0 ? 5 : 0;
+        return gp_exam_text(exam, "%.*s", (int)n, branch);
+    }
+    return "";
+}
+
+/* Whether an installed package brings the others with it: "nvidia-driver-580-open", "cuda-drivers",
+ * "nvidia-kernel-dkms". */
+static bool is_lead(const struct gp_package *package)
+{
+    static const char *const starts[] = {"nvidia-driver", "nvidia-headless", "nvidia-open",
+                                         "cuda-drivers"};
+    static const char *const ends[] = {"-dkms", "-driver"};
+    const char *name = package->name;
+    bool is_one = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
+        is_one = is_one || strncmp(name, starts[i], strlen(starts[i])) == 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(ends); i++)
+        is_one = is_one || (strlen(name) > strlen(ends[i]) &&
+                            strcmp(name + strlen(name) - strlen(ends[i]), ends[i]) == 0);
+    return is_one && !strstr(name, "-libs") && !strstr(name, "-bin") && !strstr(name, "-support") &&
+           strcmp(package->state, "installed") == 0;
+}
+
+static void release_packages(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *names = "";
+    for (size_t i = 0; i < in->package_count; i++)
+        if (in->packages[i].is_held)
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
+    if (names[0])
+        gp_exam_remedy(exam, GP_REMEDY_RELEASE_PACKAGES, names, NULL);
+}
+
+/* Packages of nvidia-all, which users build: pacman does not update them. */
+static bool fix_own_packages(struct gp_exam *exam)
+{
+    static const char end[] = "-dkms-tkg";
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++) {
+        const char *name = in->packages[i].name;
+        size_t n = strlen(name);
+        if (n < sizeof(end) || strcmp(name + n - (sizeof(end) - 1), end) != 0)
+            continue;
+        gp_exam_evidence(exam, "package", "%s %s, which nvidia-all builds", name,
+                         in->packages[i].version);
+        gp_exam_command(exam,
+                        "in the directory of nvidia-all: build newer packages of the driver, which "
+                        "pacman -Syu does not update",
+                        "git pull && makepkg -si");
+        return true;
+    }
+    return false;
+}
+
+void gp_driver_fix_update(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *names = "";
+    if (exam->machine.distro == GP_DISTRO_ARCH && fix_own_packages(exam))
+        return;
+    release_packages(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (is_lead(&in->packages[i]))
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
+    if (!names[0]) /* used only with apt */
+        names = exam->machine.distro == GP_DISTRO_UBUNTU
+                    ? gp_exam_text(exam, "nvidia-driver-%u", gp_version_major(in->version))
+                    : "nvidia-driver";
+    gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, names, NULL);
+}
+
+/* The package that brings the headers of later kernels, too: "linux-headers-cloud-amd64" for
+ * "6.12.48+deb13-cloud-amd64"; "" for a kernel that is not Debian's. */
+static const char *debian_headers(struct gp_exam *exam, const char *kernel)
+{
+    const char *kind = kernel + strspn(kernel, "0123456789.");
+    if (strncmp(kind, "+deb", 4) == 0)
+        kind += 4 + strspn(kind + 4, "0123456789");
+    else if (kind[0] == '-')
+        kind += 1 + strspn(kind + 1, "0123456789");
+    bool is_known = strcmp(kind, "-amd64") == 0 || strcmp(kind, "-arm64") == 0 ||
+                    strcmp(kind, "-cloud-amd64") == 0 || strcmp(kind, "-cloud-arm64") == 0 ||
+                    strcmp(kind, "-rt-amd64") == 0 || strcmp(kind, "-rt-arm64") == 0;
+    return is_known ? gp_exam_text(exam, "linux-headers%s", kind) : "";
+}
+
+/* The series of Ubuntu's kernels that is kept up to date: "generic-hwe-24.04" for the kernel of
+ * "linux-image-generic-hwe-24.04"; "": that is not installed, or several are. */
+static const char *series_of(struct gp_exam *exam)
+{
+    static const char *const words[] = {"linux-image-", NULL};
+    const char *kernel = exam->machine.kernel, *found = "";
+    size_t number = strspn(kernel, "0123456789.");
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++) {
+        const char *series = packages[i].name + strlen(words[0]);
+        bool is_one = series[0] >= 'a' && series[0] <= 'z' && strncmp(series, "extra", 5) != 0 &&
+                      strncmp(series, "unsigned", 8) != 0 &&
+                      strcmp(packages[i].state, "installed") == 0 &&
+                      strncmp(packages[i].version, kernel, number) == 0;
+        if (is_one && found[0])
+            return "";
+        found = is_one ? series : found;
+    }
+    return found;
+}
+
+/* The kernel, and the package that brings the headers of later ones, unless it is installed:
+ * "6.8.0-45-generic linux-headers-generic-hwe-24.04". */
+static const char *ubuntu_headers(struct gp_exam *exam, const char *kernel)
+{
+    const char *series = series_of(exam);
+    const char *name = gp_exam_text(exam, "linux-headers-%s", series);
+    const char *const words[] = {name, NULL};
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0)
+            return kernel;
+    return series[0] ? gp_exam_text(exam, "%s %s", kernel, name) : kernel;
+}
+
+void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
+{
+    bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
+    if (exam->machine.distro == GP_DISTRO_UBUNTU && gp_kernels_is_mainline(kernel))
+        gp_exam_advice(exam,
+                       "install the headers of this mainline kernel from where it came from, such "
+                       "as kernel.ubuntu.com/mainline: Ubuntu's archive has none; or boot Ubuntu's "
+                       "own kernel");
+    else if (gp_kernels_is_proxmox(kernel))
+        gp_exam_command(exam, "install the kernel headers, which the module is built against",
+                        "sudo apt install %s-headers-%s",
+                        gp_version_compare(kernel, FIRST_OF_PROXMOX) < 0 ? "pve" : "proxmox",
+                        gp_exam_quoted(exam, kernel));
+    else if (exam->machine.distro == GP_DISTRO_RHEL && strstr(kernel, "uek"))
+        gp_exam_command(exam, "install the headers of Oracle's kernel, which the module needs",
+                        "sudo dnf install kernel-uek-devel-%s", gp_exam_quoted(exam, kernel));
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
+                       is_arch ? gp_exam_text(exam, "%s-headers", gp_kernels_package(exam, kernel))
+                       : exam->machine.distro == GP_DISTRO_UBUNTU ? ubuntu_headers(exam, kernel)
+                                                                  : kernel,
+                       debian_headers(exam, kernel));
+}
+
+/* openSUSE's generation of packages of a driver, of those that it still has. */
+static const char *generation_of(const char *version)
+{
+    enum { LAST_OF_G06 = 580 };
+    return gp_version_major(version) > LAST_OF_G06 ? "G07" : "G06";
+}
+
+/* The installed packages of a kernel, by the number in their names. */
+static const char *kernel_packages(struct gp_exam *exam, const char *kernel)
+{
+    static const char *const words[] = {"linux-headers-", "linux-image-", "linux-modules-", NULL};
+    struct gp_package *packages;
+    const char *names = "";
+    const char *number = gp_exam_text(exam, "%.*s", (int)(strrchr(kernel, '-') - kernel), kernel);
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strstr(packages[i].name, number))
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "",
+                                 gp_exam_quoted(exam, packages[i].name));
+    return names;
+}
+
+static void leave_mainline(struct gp_exam *exam, const char *kernel)
+{
+    const char *other = gp_install_of(exam)->other_kernel;
+    gp_exam_why(exam, "A mainline build is made for the newest Ubuntu: its headers depend on "
+                      "libraries that an older release does not have, and without them no module "
+                      "is built.");
+    if (other[0])
+        gp_exam_advice(exam, "boot kernel %s, which has the module, from the boot menu", other);
+    else
+        gp_exam_command(exam, "install the kernel of this release, and boot it",
+                        "sudo apt install linux-generic");
+    gp_exam_command(exam, "then, in that kernel: remove this one", "sudo apt purge %s",
+                    kernel_packages(exam, kernel));
+    gp_exam_advice(exam, "or update to the release of Ubuntu that this kernel was built for");
+}
+
+/* NULL: they are installed, or not here. */
+static const struct gp_package *unfinished_headers(struct gp_exam *exam, const char *kernel)
+{
+    const char *const words[] = {gp_exam_text(exam, "linux-headers-%s", kernel), NULL};
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strcmp(packages[i].name, words[0]) == 0 && gp_packages_is_broken(&packages[i]))
+            return &packages[i];
+    return NULL;
+}
+
+bool gp_driver_has_unfinished_headers(struct gp_exam *exam, const char *kernel)
+{
+    return unfinished_headers(exam, kernel) != NULL;
+}
+
+bool gp_driver_fix_unfinished_headers(struct gp_exam *exam, const char *kernel)
+{
+    const struct gp_package *headers = unfinished_headers(exam, kernel);
+    if (!headers)
+        return false;
+    gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s: %s", headers->name, headers->version,
+                     headers->state);
+    if (gp_kernels_is_mainline(kernel)) {
+        leave_mainline(exam, kernel);
+        return true;
+    }
+    gp_exam_why(exam, "The headers of this kernel were not installed to the end, and the module is "
+                      "built against them.");
+    gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
+    gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
+    return true;
+}
+
+/* openSUSE's packages with the module, for the GPU of this machine. */
+static const char *module_package(struct gp_exam *exam, const char *kernel)
+{
+    enum { LAST_OF_G05 = 470 };
+    struct gp_wish wish = gp_driver_wish(exam);
+    if (exam->machine.distro != GP_DISTRO_SUSE)
+        return kernel;
+    return wish.last > 0 && wish.last <= LAST_OF_G05 ? "nvidia-gfxG05-kmp-default"
+           : wish.needs_proprietary || gp_install_of(exam)->is_proprietary
+               ? "nvidia-driver-G06-kmp-default"
+               : gp_exam_text(exam, "nvidia-open-driver-%s-signed-kmp-default",
+                              generation_of(gp_install_of(exam)->version));
+}
+
+static bool has_broken_packages(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (gp_packages_is_broken(&in->packages[i]))
+            return true;
+    return false;
+}
+
+void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
+{
+    bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
+    const char *headers = gp_exam_text(exam, "%s/%s/build", gp_install_of(exam)->modules, kernel);
+    wants_headers = wants_headers || !gp_files_exist(&exam->files, headers);
+    if (wants_headers)
+        gp_driver_fix_headers(exam, kernel);
+    if (wants_headers && is_arch) /* of the newest kernel, which is installed with them */
+        gp_driver_fix_reboot(exam, "into the kernel that the module was built for");
+    else if (strncmp(gp_install_of(exam)->source, "/var/lib/dkms/", 14) == 0)
+        gp_exam_command(exam, "build the driver's module for this kernel",
+                        "sudo dkms autoinstall -k %s", gp_exam_quoted(exam, kernel));
+    else
+        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, module_package(exam, kernel), NULL);
+    if (has_broken_packages(exam))
+        gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
+}
+
+/* The id of the first repository in a file of yum.repos.d, if it is enabled and may install all of
+ * its packages; NULL otherwise. */
+static const char *open_repository(struct gp_exam *exam, const char *path)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 14, NULL);
+    const char *id = text ? strchr(text, '[') : NULL;
+    return id && !strstr(id, "enabled=0") && !strstr(id, "exclude")
+               ? gp_exam_text(exam, "%.*s", (int)strcspn(id + 1, "]\r\n"), id + 1)
+               : NULL;
+}
+
+/* Repositories with packages of the driver under other names than RPM Fusion's, by the names of
+ * their files; negativo17's have packages for akmods, too. */
+static const struct {
+    const char *start;
+    bool is_negativo17;
+} others[] = {{"cuda-fedora", false},   {"cuda-rhel", false},  {"terra-nvidia", false},
+              {"fedora-nvidia", true},  {"epel-nvidia", true}, {"fedora-multimedia", true},
+              {"epel-multimedia", true}};
+static const char yum_folder[] = "/etc/yum.repos.d", fusion[] = "rpmfusion-nonfree";
+
+/* The id of one of these that is enabled next to RPM Fusion; NULL: there is none. */
+static const char *foreign_repository(struct gp_exam *exam, const char **ret_path,
+                                      bool *ret_is_negativo17)
+{
+    char **names;
+    const char *found = NULL;
+    bool has_fusion = false;
+    long n = gp_files_list(&exam->files, &exam->arena, yum_folder, &names);
+    for (long i = 0; i < n; i++) {
+        has_fusion = has_fusion || strncmp(names[i], fusion, sizeof(fusion) - 1) == 0;
+        for (size_t k = 0; k < GP_ARRAY_LEN(others) && !found; k++) {
+            if (strncmp(names[i], others[k].start, strlen(others[k].start)) != 0)
+                continue;
+            *ret_path = gp_exam_text(exam, "%s/%s", yum_folder, names[i]);
+            *ret_is_negativo17 = others[k].is_negativo17;
+            found = open_repository(exam, *ret_path);
+        }
+    }
+    return has_fusion ? found : NULL;
+}
+
+bool gp_driver_has_negativo17(struct gp_exam *exam)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, yum_folder, &names);
+    for (long i = 0; i < n; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(others); k++)
+            if (others[k].is_negativo17 &&
+                strncmp(names[i], others[k].start, strlen(others[k].start)) == 0 &&
+                open_repository(exam, gp_exam_text(exam, "%s/%s", yum_folder, names[i])))
+                return true;
+    return false;
+}
+
+/* Whether dnf's log has no package of RPM Fusion's driver but the module's source, and the
+ * libraries under the names of the others. */
+static bool has_libraries_of_others(struct gp_exam *exam)
+{
+    static const char *const logs[] = {"/var/log/dnf.rpm.log", "/var/log/dnf5.log"};
+    enum { LAST_BYTES = 1 << 20 };
+    for (size_t i = 0; i < GP_ARRAY_LEN(logs); i++) {
+        size_t size = 0;
+        const char *text = gp_files_tail(&exam->files, &exam->arena, logs[i], LAST_BYTES, &size);
+        if (text && strstr(text, "nvidia-driver-libs-"))
+            return !strstr(text, "xorg-x11-drv-nvidia-libs-");
+    }
+    return false;
+}
+
+static bool has_dnf5(const struct gp_machine *m)
+{
+    enum { FIRST = 41 };
+    return m->distro == GP_DISTRO_FEDORA && gp_version_major(m->distro_version) >= FIRST;
+}
+
+/* " ID.excludepkgs=PACKAGES", as an argument for dnf config-manager. */
+static const char *exclusion(struct gp_exam *exam, const char *id, const char *packages)
+{
+    const char *setting = gp_exam_text(exam, "%s%s.excludepkgs=%s",
+                                       has_dnf5(&exam->machine) ? "" : "--setopt=", id, packages);
+    return gp_exam_text(exam, " %s", gp_exam_quoted(exam, setting));
+}
+
+static void exclude_packages(struct gp_exam *exam, const char *note, const char *exclusions)
+{
+    gp_exam_command(exam, note, "sudo dnf config-manager %s%s",
+                    has_dnf5(&exam->machine) ? "setopt" : "--save", exclusions);
+}
+
+/* The driver is negativo17's, and only the module's source came from RPM Fusion. */
+static void return_to_negativo17(struct gp_exam *exam)
+{
+    char **names;
+    const char *exclusions = "";
+    long n = gp_files_list(&exam->files, &exam->arena, yum_folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *id =
+            strncmp(names[i], fusion, sizeof(fusion) - 1) == 0
+                ? open_repository(exam, gp_exam_text(exam, "%s/%s", yum_folder, names[i]))
+                : NULL;
+        if (id)
+            exclusions = gp_exam_text(exam, "%s%s", exclusions, exclusion(exam, id, "*nvidia*"));
+    }
+    if (exclusions[0])
+        exclude_packages(exam, "take everything but the driver from RPM Fusion", exclusions);
+    gp_exam_command(exam, "bring all packages of the driver to the version of the other repository",
+                    "sudo dnf distro-sync '*nvidia*'");
+}
+
+/* Whether akmods can build the module of the libraries' version; also if that is not known. */
+static bool has_source_of_libraries(struct gp_exam *exam, const char *folder)
+{
+    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
+    char **names, target[GP_PATH_SIZE];
+    if (!library || !library->version[0])
+        return true;
+    const char *mark = gp_exam_text(exam, "-%s-", library->version);
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++)
+        if (strstr(names[i], mark) ||
+            (gp_files_link(&exam->files, gp_exam_text(exam, "%s%s", folder, names[i]), target) &&
+             strstr(target, mark)))
+            return true;
+    return false;
+}
+
+/* openSUSE has the signed open modules in its own repository, which is behind or ahead of NVIDIA's
+ * with the libraries. */
+static void fix_libraries_of_suse(struct gp_exam *exam, const char *version)
+{
+    bool has_graphics = gp_system_library(exam, "", "libGLX_nvidia.so.0");
+    gp_exam_why(exam, "The module is of openSUSE's repository, the libraries are of NVIDIA's: an "
+                      "update of one of them does not wait for the other.");
+    const char *generation = generation_of(version);
+    const char *graphics = gp_exam_text(exam, " 'nvidia-video-%s == %s'", generation, version);
+    gp_exam_command(exam, "install the libraries of the module's version",
+                    "sudo zypper install --oldpackage 'nvidia-compute-utils-%s == %s'%s",
+                    generation, version, has_graphics ? graphics : "");
+    gp_driver_fix_reboot(exam, "");
+}
+
+bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version)
+{
+    static const char source[] = "/usr/src/akmods/", of_it[] = "nvidia-driver*,libnvidia-*,"
+                                                               "kmod-nvidia*,nvidia-kmod-common,"
+                                                               "nvidia-modprobe,nvidia-settings";
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_install *in = gp_install_of(exam);
+    if (m->distro == GP_DISTRO_SUSE && m->is_driver_open && !in->source[0] && !in->run_trace[0] &&
+        strspn(version, "0123456789.") == strlen(version)) {
+        fix_libraries_of_suse(exam, version);
+        return true;
+    }
+    const char *path = "";
+    bool is_negativo17 = false;
+    const char *id = foreign_repository(exam, &path, &is_negativo17);
+    if (!id || strncmp(in->source, source, sizeof(source) - 1) != 0 ||
+        has_source_of_libraries(exam, source))
+        return false;
+    gp_exam_evidence(exam, path, "enabled, with other packages of the driver than RPM Fusion's");
+    gp_exam_why(exam, "The module is of RPM Fusion's packages, the libraries are of another "
+                      "repository's: the driver must come from one of them.");
+    if (is_negativo17 && has_libraries_of_others(exam)) {
+        return_to_negativo17(exam);
+    } else {
+        exclude_packages(exam, "take everything but the driver from that repository",
+                         exclusion(exam, id, of_it));
+        gp_exam_command(exam, "install RPM Fusion's packages in place of its",
+                        "sudo dnf remove 'nvidia-driver*' && sudo dnf install akmod-nvidia "
+                        "xorg-x11-drv-nvidia-cuda");
+    }
+    gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, m->kernel, NULL);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
+void gp_driver_fix_other_kernel(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *kernel = in->other_kernel;
+    const char *images[] = {gp_exam_text(exam, "/boot/vmlinuz-%s", kernel),
+                            gp_exam_text(exam, "%s/%s/vmlinuz", in->modules, kernel), NULL};
+    bool has_grubby =
+        exam->machine.distro == GP_DISTRO_FEDORA || exam->machine.distro == GP_DISTRO_RHEL;
+    if (!has_grubby || gp_machine_is_ostree(&exam->machine) ||
+        !gp_files_first(&exam->files, images)) {
+        gp_exam_advice(exam, "until then: boot kernel %s, which has the module, from the boot menu",
+                       kernel);
+        return;
+    }
+    gp_exam_command(exam, "until then: boot the kernel that has the module",
+                    "sudo grubby --set-default %s", gp_exam_quoted(exam, images[0]));
+    gp_driver_fix_reboot(exam, "");
+}
+
+static void fix_prebuilt(struct gp_exam *exam, const char *branch)
+{
+    const char *series = series_of(exam);
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, exam->machine.kernel);
+    if (series[0])
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT_SERIES, branch, series);
+}
+
+static bool has_dkms(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/usr/sbin/dkms", "/usr/bin/dkms", NULL};
+    return gp_files_first(&exam->files, paths) != NULL;
+}
+
+void gp_driver_fix_build(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *branch = prebuilt_branch(exam, in);
+    /* Without module source these distributions have prebuilt modules, kmod-nvidia. */
+    bool is_prebuilt = exam->machine.distro == GP_DISTRO_FEDORA ||
+                       exam->machine.distro == GP_DISTRO_RHEL ||
+                       exam->machine.distro == GP_DISTRO_ARCH;
+    bool is_by_run = in->run_trace[0] && in->package_count == 0 && !in->source[0];
+    const char *headers = gp_exam_text(exam, "%s/%s/build", in->modules, exam->machine.kernel);
+    if (gp_driver_fix_unfinished_headers(exam, exam->machine.kernel) ||
+        (!exam->machine.is_driver_loaded && gp_driver_fix_repositories(exam, in->version)))
+        return;
+    if (is_by_run && !gp_files_exist(&exam->files, headers))
+        gp_driver_fix_headers(exam, exam->machine.kernel);
+    if (is_by_run && !has_dkms(exam))
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DKMS, NULL, NULL);
+    if (is_by_run)
+        gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that future "
+                             "kernels get the module automatically");
+    else if (!in->source[0] && branch[0])
+        fix_prebuilt(exam, branch);
+    else if (!in->source[0] && is_prebuilt)
+        gp_driver_fix_update(exam);
+    else
+        gp_driver_fix_module(exam, exam->machine.kernel, false);
+}

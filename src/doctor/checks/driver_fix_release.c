@@ -1,0 +1,147 @@
+/* Which release of the driver to get: one that compiles where another did not, or that is not older
+ * than a program needs. */
+#include "doctor/checks/driver_fix.h"
+
+#include "doctor/compat.h"
+#include "doctor/exam.h"
+#include "doctor/readers/install.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+/* Symbols that a kernel update offers only to modules under the GPL, and the first release of each
+ * branch that no longer uses them; branches in between were never changed. */
+static const struct {
+    const char *symbol, *cause;
+    const char *releases[4];
+} symbols[] = {{"'__rcu_read_",
+                "pfn_valid() uses it since 6.1.76, and in other branches since early 2024",
+                {"470.239.06", "535.161.07", "550.54.14"}}};
+
+static size_t symbol_in(const char *error)
+{
+    size_t i = 0;
+    while (i < GP_ARRAY_LEN(symbols) && !strstr(error, symbols[i].symbol))
+        i++;
+    return i;
+}
+
+static bool is_refused_symbol(const char *error)
+{
+    return strstr(error, "GPL-only symbol") || strstr(error, "GPL-incompatible module");
+}
+
+bool gp_driver_explain_symbol(struct gp_exam *exam, const char *error, const char *version)
+{
+    size_t i = symbol_in(error);
+    if (!is_refused_symbol(error))
+        return false;
+    if (i < GP_ARRAY_LEN(symbols))
+        gp_exam_why(exam,
+                    "This kernel offers the symbol only to modules under the GPL: %s. Driver %s is "
+                    "older, and fails at each build.",
+                    symbols[i].cause, version);
+    else
+        gp_exam_why(exam,
+                    "This kernel offers the symbol only to modules under the GPL: driver %s is "
+                    "older than the kernel, or the kernel was built for debugging or realtime.",
+                    version);
+    return true;
+}
+
+/* "535.161.07 (of branch 535), 550.54.14": those for these GPUs; "": not known. */
+static const char *releases_for(struct gp_exam *exam, const char *error, const char *version)
+{
+    struct gp_wish wish = gp_driver_wish(exam);
+    const char *found = "";
+    size_t i = is_refused_symbol(error) ? symbol_in(error) : GP_ARRAY_LEN(symbols);
+    for (size_t k = 0; i < GP_ARRAY_LEN(symbols) && symbols[i].releases[k]; k++) {
+        const char *release = symbols[i].releases[k];
+        unsigned branch = gp_version_major(release);
+        if (gp_version_compare(release, version) > 0 && gp_wish_fits(&wish, branch))
+            found = gp_exam_text(exam, "%s%s%s or later of branch %u", found, found[0] ? ", " : "",
+                                 release, branch);
+    }
+    return found;
+}
+
+void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *build)
+{
+    struct gp_wish wish = gp_driver_wish(exam);
+    const char *releases = releases_for(exam, build->error, build->version);
+    unsigned newest = wish.last > 0 ? wish.last : gp_driver_long_term()->branch;
+    if (!gp_driver_explain_symbol(exam, build->error, build->version))
+        gp_exam_why(exam,
+                    "The source of driver %s does not compile for this kernel: it is older than "
+                    "the kernel, or than the compiler.",
+                    build->version);
+    if (releases[0])
+        gp_exam_advice(exam,
+                       "run the .run installer of a release that builds, with --dkms: %s, or one "
+                       "of a newer branch that supports the GPU, such as %u",
+                       releases, newest);
+    else if (gp_version_major(build->version) < newest)
+        gp_exam_advice(exam,
+                       "run the .run installer of a newer release that supports the GPU, as of "
+                       "branch %u, with --dkms",
+                       newest);
+    else
+        gp_exam_advice(exam,
+                       "run the .run installer of the newest release of branch %u, with --dkms: "
+                       "it may be adapted to this kernel",
+                       newest);
+}
+
+/* Ubuntu's releases before 18.04, and what was built on them, call the packages differently, and
+ * stop at branch 384. */
+static bool install_old(struct gp_exam *exam, const char *driver)
+{
+    enum { NEWEST = 384 };
+    static const struct {
+        const char *id, *end;
+    } releases[] = {{"ubuntu", "18.04"}, {"linuxmint", "19"}, {"elementary", "5"}};
+    const struct gp_machine *m = &exam->machine;
+    bool is_old = false;
+    for (size_t i = 0; m->distro_version[0] && i < GP_ARRAY_LEN(releases); i++)
+        is_old = is_old || (strcmp(m->distro_id, releases[i].id) == 0 &&
+                            gp_version_compare(m->distro_version, releases[i].end) < 0);
+    if (!is_old || gp_version_major(driver) > NEWEST)
+        return false;
+    gp_exam_command(exam, "the newest driver of this release", "sudo apt install nvidia-%d",
+                    NEWEST);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
+/* One that fits the GPUs and is not older. */
+static void install_driver(struct gp_exam *exam, const char *driver)
+{
+    if (install_old(exam, driver))
+        return;
+    struct gp_wish wish = gp_driver_wish(exam);
+    if (gp_version_major(driver) > wish.first)
+        wish.first = gp_version_major(driver);
+    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    gp_driver_fix_choice(exam, &choice);
+    gp_driver_fix_reboot(exam, "");
+}
+
+void gp_driver_fix_at_least(struct gp_exam *exam, const char *driver)
+{
+    const struct gp_machine *m = &exam->machine;
+    unsigned last = m->container || m->is_wsl ? 0 : gp_driver_wish(exam).last;
+    if (m->container) {
+        gp_exam_advice(exam, "on the host: update the driver to %s or newer", driver);
+    } else if (m->is_wsl) {
+        gp_exam_advice(exam, "in Windows: update NVIDIA's driver to one for CUDA %s or newer",
+                       gp_cuda_ceiling(driver));
+    } else if (last > 0 && gp_version_major(driver) > last) {
+        gp_exam_advice(exam,
+                       "the driver cannot be updated to %s or newer: branch %u is the last for "
+                       "this GPU",
+                       driver, last);
+    } else {
+        gp_exam_advice(exam, "update the driver to %s or newer:", driver);
+        install_driver(exam, driver);
+    }
+}

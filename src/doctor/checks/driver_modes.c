@@ -1,0 +1,208 @@
+/* What needs nvidia_drm to set the modes of a screen, where that is off: a part of driver.params.
+ */
+#include "doctor/checks/driver.h"
+#include "doctor/checks/driver_fix.h"
+#include "doctor/exam.h"
+#include "doctor/readers/packages.h"
+#include "doctor/readers/searchpath.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Not the one for VDPAU, which has a link of this name. */
+const char *gp_driver_video(struct gp_exam *exam)
+{
+    char real[GP_PATH_SIZE];
+    const char *path = gp_system_library(exam, "", "dri/nvidia_drv_video.so");
+    return path && gp_files_real(&exam->files, path, real) && strstr(real, "nvidia_drv_video.so")
+               ? path
+               : NULL;
+}
+
+/* Whether there is an X server, or a trace of one, wherever distributions have it. */
+static bool has_x(struct gp_exam *exam)
+{
+    static const char *const paths[] = {
+        "/usr/bin/Xorg",   "/usr/libexec/Xorg",   "/usr/lib/Xorg",      "/usr/lib/xorg",
+        "/usr/lib64/xorg", "/var/log/Xorg.0.log", "/etc/X11/xorg.conf", NULL};
+    static const char *const words[] = {"xorg-server", "xserver-xorg", NULL};
+    struct gp_package *packages;
+    return gp_files_first(&exam->files, paths) ||
+           gp_packages_read(&exam->files, &exam->arena, words, &packages) > 0;
+}
+
+bool gp_driver_has_sessions(struct gp_exam *exam, const char *folder)
+{
+    char **names;
+    return gp_files_list(&exam->files, &exam->arena, folder, &names) > 0;
+}
+
+/* Whether the screen is NVIDIA's: there is no other GPU, or the firmware used it. */
+static bool shows_screen(const struct gp_machine *m)
+{
+    bool shows = m->gpu_count == m->nvidia_count;
+    for (size_t i = 0; i < m->gpu_count && !shows; i++)
+        shows = gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].shows_screen;
+    return shows;
+}
+
+const char *gp_driver_compositor(struct gp_exam *exam)
+{
+    static const char *const paths[] = {
+        "/usr/bin/Hyprland", "/usr/bin/niri",        "/usr/bin/sway",
+        "/usr/bin/labwc",    "/usr/bin/wayfire",     "/usr/bin/river",
+        "/usr/bin/hyprland", "/usr/bin/cosmic-comp", NULL};
+    static const char sessions[] = "/usr/share/xsessions";
+    bool may_be_x =
+        gp_files_exist(&exam->files, "/usr/bin/Xorg") &&
+        (gp_driver_has_sessions(exam, sessions) || !gp_files_exist(&exam->files, sessions));
+    return may_be_x || !shows_screen(&exam->machine) ? NULL : gp_files_first(&exam->files, paths);
+}
+
+/* The first line of a file that begins like this; NULL: none. */
+static const char *line_of(struct gp_exam *exam, const char *path, const char *start)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *all = gp_exam_text(exam, "\n%s", text ? text : "");
+    const char *found = strstr(all, gp_exam_text(exam, "\n%s", start));
+    return found ? gp_exam_text(exam, "%.*s", (int)strcspn(found + 1, "\r\n"), found + 1) : NULL;
+}
+
+/* What SDDM's login screen uses: the main file overrides the others, and of these the last. */
+static const char *greeter_of(struct gp_exam *exam, const char **ret_place)
+{
+    static const char path[] = "/etc/sddm.conf", key[] = "DisplayServer=";
+    const char *line = line_of(exam, path, key);
+    char **names;
+    long n = line ? 0 : gp_files_list(&exam->files, &exam->arena, "/etc/sddm.conf.d", &names);
+    *ret_place = path;
+    for (long i = n - 1; i >= 0 && !line; i--) {
+        const char *end = strrchr(names[i], '.');
+        *ret_place = gp_exam_text(exam, "%s.d/%s", path, names[i]);
+        line = end && strcmp(end, ".conf") == 0 ? line_of(exam, *ret_place, key) : NULL;
+    }
+    return line && strcmp(line + sizeof(key) - 1, "wayland") == 0 ? line : NULL;
+}
+
+static const char manager_path[] = "/etc/systemd/system/display-manager.service";
+
+/* The line by which SDDM starts a session of Wayland, next to X11, or its own login screen in it;
+ * GDM does not offer one without modes. NULL: neither, or another GPU can show it. */
+static const char *wayland_session(struct gp_exam *exam, const char **ret_place, bool *ret_is_login)
+{
+    static const char path[] = "/var/lib/sddm/state.conf";
+    char manager[GP_PATH_SIZE];
+    if (exam->machine.gpu_count > exam->machine.nvidia_count ||
+        !gp_files_link(&exam->files, manager_path, manager) || !strstr(manager, "sddm"))
+        return NULL;
+    const char *line = line_of(exam, path, "Session=/usr/share/wayland-sessions/");
+    *ret_place = path;
+    *ret_is_login = !line;
+    return line ? line : greeter_of(exam, ret_place);
+}
+
+/* What starts the login screen, which only Wayland can show as there is no X server; NULL: there is
+ * no such thing, or a graphical session runs. */
+static const char *login_without_x(struct gp_exam *exam)
+{
+    char manager[GP_PATH_SIZE];
+    const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
+    if (!shows_screen(&exam->machine) || (type && strcmp(type, "tty") != 0) || has_x(exam) ||
+        gp_driver_has_sessions(exam, "/usr/share/xsessions") ||
+        !gp_driver_has_sessions(exam, "/usr/share/wayland-sessions") ||
+        !gp_files_link(&exam->files, manager_path, manager))
+        return NULL;
+    return gp_exam_text(exam, "%s", strrchr(manager, '/') ? strrchr(manager, '/') + 1 : manager);
+}
+
+/* A setting that turns it off, on the kernel's command line or in a file, and would win against
+ * another one. False: there is none. */
+static bool fix_turned_off(struct gp_exam *exam)
+{
+    static const char *const arguments[] = {"nvidia-drm.modeset=0", "nvidia_drm.modeset=0"};
+    static const char *const options[] = {"options nvidia-drm ", "options nvidia_drm "};
+    static const char folder[] = "/etc/modprobe.d", command_line[] = "/proc/cmdline";
+    char line[4096], **names;
+    bool is_read = gp_files_line(&exam->files, command_line, line, sizeof(line));
+    for (size_t i = 0; i < GP_ARRAY_LEN(arguments) && is_read; i++)
+        if (strstr(line, arguments[i])) {
+            gp_exam_evidence(exam, command_line, "%s", arguments[i]);
+            gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, arguments[i], NULL);
+            return true;
+        }
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]), *end;
+        for (size_t k = 0; k < GP_ARRAY_LEN(options); k++) {
+            const char *found = (end = strrchr(names[i], '.')) && strcmp(end, ".conf") == 0
+                                    ? line_of(exam, path, options[k])
+                                    : NULL;
+            if (!found || !strstr(found, "modeset=0"))
+                continue;
+            gp_exam_evidence(exam, path, "%s", found);
+            gp_exam_command(exam, "turn it on; the original file is kept next to it",
+                            "sudo sed -i.before '/nvidia[-_]drm/s/modeset=0/modeset=1/' %s",
+                            gp_exam_quoted(exam, path));
+            return true;
+        }
+    }
+    return false;
+}
+
+void gp_driver_fix_modes(struct gp_exam *exam)
+{
+    if (!fix_turned_off(exam))
+        gp_exam_module_setting(exam, "turn it on", "nvidia-modeset.conf",
+                               "options nvidia-drm modeset=1");
+}
+
+/* Programs that need nvidia_drm to set modes. */
+void gp_driver_check_modes(struct gp_exam *exam)
+{
+    static const char path[] = "/sys/module/nvidia_drm/parameters/modeset";
+    static const char wiki[] = "https://wiki.archlinux.org/title/NVIDIA#DRM_kernel_mode_setting";
+    static const struct {
+        const char *words, *why, *link;
+    } effects[] = {
+        {"Wayland has only the firmware's screen",
+         "The compositor finds no monitor but Unknown-1, or does not start.", wiki},
+        {"the session of Wayland does not start",
+         "Its compositor finds no screen to draw on: the screen stays black, or the login returns.",
+         wiki},
+        {"the login screen, which SDDM starts in Wayland, does not appear",
+         "Its compositor finds no screen to draw on.", wiki},
+        {"VA-API cannot use the GPU",
+         "nvidia-vaapi-driver needs it. Browsers and players decode video on the CPU, and libva "
+         "reports \"nvidia_drv_video.so init failed\".",
+         "https://github.com/elFarto/nvidia-vaapi-driver#kernel-parameters"},
+        {"the login screen does not appear",
+         "Without an X server only Wayland can show it, which finds no screen to draw on.", wiki}};
+    const char *place = "", *video = gp_driver_video(exam), *shell = gp_driver_compositor(exam);
+    bool is_login = false;
+    const char *session = wayland_session(exam, &place, &is_login);
+    const char *login = shell || session ? NULL : login_without_x(exam);
+    bool is_needed = video || shell || session || login;
+    char value[8];
+    long n = is_needed ? gp_files_read(&exam->files, path, value, sizeof(value)) : -ENOENT;
+    if (n < 0 && n != -ENOENT && n != -ENOTDIR)
+        gp_exam_unreadable(exam, path, (int)n);
+    if (n < 1 || value[0] != 'N')
+        return;
+    size_t effect = shell ? 0 : session ? (is_login ? 2 : 1) : login ? 4 : 3;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s: the kernel mode setting of nvidia_drm is off",
+                   effects[effect].words);
+    gp_exam_evidence(exam, path, "N");
+    if (shell)
+        gp_exam_evidence(exam, shell, "present, without X11");
+    if (login)
+        gp_exam_evidence(exam, manager_path, "%s, without an X server", login);
+    if (session)
+        gp_exam_evidence(exam, place, "%s", session);
+    if (video)
+        gp_exam_evidence(exam, video, "present");
+    gp_exam_why(exam, "%s", effects[effect].why);
+    gp_driver_fix_modes(exam);
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+    gp_exam_link(exam, effects[effect].link);
+}

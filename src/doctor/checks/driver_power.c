@@ -1,0 +1,297 @@
+/* Checks of power management on laptops and across suspend: driver.power, and what turns a GPU off.
+ */
+#include "doctor/checks/driver.h"
+#include "doctor/checks/driver_fix.h"
+#include "doctor/readers/log.h"
+#include "doctor/readers/services.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- suspend ---- */
+
+/* Whether the machine was suspended since boot, and where this is seen. */
+static bool was_suspended(struct gp_exam *exam, const char **ret_where, const char **ret_text)
+{
+    static const char count[] = "/sys/power/suspend_stats/success";
+    char times[32];
+    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_RESUMED);
+    *ret_where = line ? line->where : count;
+    *ret_text = line ? line->kmsg.body : "";
+    if (line)
+        return true;
+    if (!gp_files_line(&exam->files, count, times, sizeof(times)) || strtoul(times, NULL, 10) == 0)
+        return false;
+    *ret_text = gp_exam_text(exam, "%s", times);
+    return true;
+}
+
+/* Whether an administrator, or a tool, has masked a unit: linked it to /dev/null. */
+static bool is_masked(struct gp_exam *exam, const char *unit)
+{
+    struct stat st;
+    char target[GP_PATH_SIZE];
+    const char *path = gp_exam_text(exam, "/etc/systemd/system/%s", unit);
+    if (gp_files_stat_link(&exam->files, path, &st) < 0 || !S_ISLNK(st.st_mode))
+        return false;
+    /* A copy of a machine often lacks /dev/null. */
+    return !gp_files_link(&exam->files, path, target) || strcmp(target, "/dev/null") == 0;
+}
+
+/* A module that is to keep GPU memory refuses a suspend that nobody has announced to it. */
+static bool report_no_units(struct gp_exam *exam, const char *path, const char *params)
+{
+    static const char kept[] = "PreserveVideoMemoryAllocations: 1",
+                      unit[] = "nvidia-suspend.service";
+    static const char names[] = "nvidia-suspend nvidia-hibernate nvidia-resume";
+    const char *masked = gp_exam_text(exam, "/etc/systemd/system/%s", unit);
+    if (!params || !strstr(params, kept) || strstr(params, "UseKernelSuspendNotifiers: 1"))
+        return false;
+    const struct gp_log_known *said = gp_log_known_of(exam, "nv.pm");
+    bool is_off = is_masked(exam, unit);
+    bool is_missing = !is_off && !gp_service_is_installed(exam, unit);
+    bool is_disabled = !is_off && !is_missing && said &&
+                       !gp_service_is_wanted(exam, unit, "systemd-suspend.service");
+    if (is_missing && !gp_service_is_installed(exam, "systemd-suspend.service") && !said)
+        return false; /* a copy of a machine without its units */
+    if (!is_off && !is_missing && !is_disabled)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the machine cannot be suspended: the driver's services for it are %s",
+                   is_off        ? "masked"
+                   : is_disabled ? "not enabled"
+                                 : "missing");
+    gp_exam_evidence(exam, path, "%s", kept);
+    if (is_off)
+        gp_exam_evidence(exam, masked, "links to /dev/null");
+    else if (is_disabled)
+        gp_exam_evidence(
+            exam, gp_exam_text(exam, "/etc/systemd/system/systemd-suspend.service.wants/%s", unit),
+            "missing");
+    else
+        gp_exam_evidence(exam, gp_exam_text(exam, "/usr/lib/systemd/system/%s", unit), "missing");
+    if (said)
+        gp_exam_evidence(exam, said->where, "%s", said->text);
+    gp_exam_why(exam, "A module that preserves GPU memory lets the machine sleep only after "
+                      "nvidia-suspend.service has saved it, and needs nvidia-resume afterwards.");
+    if (is_off)
+        gp_exam_command(exam, "", "sudo systemctl unmask %s", names);
+    else if (is_missing)
+        gp_exam_advice(
+            exam,
+            exam->machine.distro == GP_DISTRO_FEDORA
+                ? "install the driver's package that has them (xorg-x11-drv-nvidia-power in RPM "
+                  "Fusion), then:"
+                : "install the package of the driver that has nvidia-suspend.service, "
+                  "nvidia-resume.service and nvidia-hibernate.service, then:");
+    gp_exam_command(exam, "", "sudo systemctl enable %s", names);
+    if (is_missing)
+        gp_exam_advice(exam,
+                       "if there is none: remove NVreg_PreserveVideoMemoryAllocations=1 from the "
+                       "files in /etc/modprobe.d and /usr/lib/modprobe.d");
+    return true;
+}
+
+/* Suspending loses CUDA's memory unless the module is set to keep it. */
+static void check_suspend(struct gp_exam *exam)
+{
+    static const char path[] = "/proc/driver/nvidia/params";
+    const char *params = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *where, *text;
+    bool is_kept = params && (!strstr(params, "PreserveVideoMemoryAllocations: 0") ||
+                              strstr(params, "UseKernelSuspendNotifiers: 1"));
+    if (report_no_units(exam, path, params) || !was_suspended(exam, &where, &text))
+        return;
+    const struct gp_log_known *failed = gp_log_known_of(
+        exam, "ollama.init-999,ollama.init-3,ollama.context-unknown,torch.unknown-error,cuda.999");
+    if (!failed && (!params || is_kept))
+        return;
+    if (failed)
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "CUDA fails since this machine was suspended: nvidia_uvm is in a bad state");
+    else
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "this machine was suspended, and the driver does not preserve GPU memory "
+                       "across suspend");
+    if (failed)
+        gp_exam_evidence(exam, failed->where, "%s", failed->text);
+    gp_exam_evidence(exam, where, "%s", text);
+    if (params && !is_kept)
+        gp_exam_evidence(exam, path, "PreserveVideoMemoryAllocations: 0");
+    gp_exam_why(exam, "After a suspend every CUDA program may fail with \"unknown error\" until "
+                      "nvidia_uvm is reloaded, and a Wayland desktop may be broken.");
+    gp_exam_command(exam, "when no program uses the GPU",
+                    "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
+    const char *session = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
+    bool is_wayland = session && strcmp(session, "wayland") == 0;
+    if (is_kept || (!failed && !is_wayland))
+        return;
+    gp_exam_module_setting(exam, "keep GPU memory across suspend", "nvidia-suspend.conf",
+                           gp_exam_text(exam, "options %s NVreg_PreserveVideoMemoryAllocations=1",
+                                        gp_exam_quoted(exam, gp_driver_module_name(exam))));
+    gp_exam_command(exam, "",
+                    "sudo systemctl enable nvidia-suspend nvidia-hibernate nvidia-resume");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+}
+
+/* ---- Dynamic Boost ---- */
+
+static const char boost_words[] = "It moves power from the CPU to the GPU (Dynamic Boost); without "
+                                  "it a laptop gives the GPU only "
+                                  "its base power.";
+static const char powerd[] = "nvidia-powerd.service";
+
+static void report_no_powerd(struct gp_exam *exam, const char *program)
+{
+    static const char policy[] = "nvidia-dbus.conf";
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "nvidia-powerd has no service: the GPU stays at its lower power limit");
+    gp_exam_evidence(exam, program, "present");
+    gp_exam_evidence(exam, gp_exam_text(exam, "/usr/lib/systemd/system/%s", powerd), "missing");
+    gp_exam_why(exam, "%s", boost_words);
+    gp_exam_command(exam, "the driver's documentation has the unit",
+                    "sudo cp /usr/share/doc/*nvidia*/%s /etc/systemd/system/", powerd);
+    if (!gp_files_exist(&exam->files,
+                        gp_exam_text(exam, "/usr/share/dbus-1/system.d/%s", policy)) &&
+        !gp_files_exist(&exam->files, gp_exam_text(exam, "/etc/dbus-1/system.d/%s", policy)))
+        gp_exam_command(exam, "and the D-Bus policy that the service needs",
+                        "sudo cp /usr/share/doc/*nvidia*/%s /etc/dbus-1/system.d/", policy);
+    gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-powerd");
+}
+
+/* A laptop of a kind that Dynamic Boost is for: its firmware describes the power budget that CPU
+ * and GPU share, and the GPU is of Ampere or newer. */
+static bool has_boost(struct gp_exam *exam)
+{
+    enum { AMPERE = 80 };
+    const struct gp_machine *m = &exam->machine;
+    bool has_gpu = false;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        has_gpu = has_gpu || (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].chip &&
+                              m->gpus[i].chip->compute_capability >= AMPERE);
+    return has_gpu && gp_files_exist(&exam->files, "/sys/bus/acpi/devices/NVDA0820:00");
+}
+
+/* Some tools start it only while the machine is not on battery. */
+static bool is_on_mains(struct gp_exam *exam)
+{
+    static const char folder[] = "/sys/class/power_supply";
+    char **names, line[16];
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 16; i++)
+        if (gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s/type", folder, names[i]), line,
+                          sizeof(line)) &&
+            strcmp(line, "Mains") == 0 &&
+            gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s/online", folder, names[i]), line,
+                          sizeof(line)) &&
+            strcmp(line, "1") == 0)
+            return true;
+    return false;
+}
+
+static void check_boost(struct gp_exam *exam)
+{
+    static const char program[] = "/usr/bin/nvidia-powerd";
+    if (!gp_machine_is_laptop(&exam->files) || !exam->machine.is_driver_loaded ||
+        !gp_files_exist(&exam->files, program) || gp_machine_runs(&exam->files, "nvidia-powerd"))
+        return;
+    if (!gp_service_is_installed(exam, powerd)) {
+        report_no_powerd(exam, program);
+        return;
+    }
+    if (gp_service_is_enabled(exam, powerd) || is_masked(exam, powerd) || !has_boost(exam) ||
+        !is_on_mains(exam))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "nvidia-powerd does not run: the GPU stays at its lower power limit");
+    gp_exam_evidence(exam, powerd, "installed, but not enabled");
+    gp_exam_why(exam, "%s", boost_words);
+    gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-powerd");
+}
+
+void gp_driver_check_power(struct gp_exam *exam)
+{
+    check_suspend(exam);
+    check_boost(exam);
+}
+
+/* ---- turned off ---- */
+
+/* Whether a file of TLP's configuration excludes NVIDIA's driver or this GPU. */
+static bool excludes(const char *text, const char *address)
+{
+    for (const char *line = text; line && *line; line += *line == '\n') {
+        size_t n = strcspn(line, "\n");
+        bool is_list = strncmp(line, "RUNTIME_PM_", 11) == 0 &&
+                       (memmem(line, n, "BLACKLIST", 9) || memmem(line, n, "DENYLIST", 8) ||
+                        memmem(line, n, "DISABLE", 7));
+        if (is_list && (memmem(line, n, "nvidia", 6) || memmem(line, n, address, strlen(address))))
+            return true;
+        line += n;
+    }
+    return false;
+}
+
+/* The configuration of TLP, if it manages the power of this GPU, "01:00.0", too; NULL: it does not.
+ */
+static const char *tlp_settings(struct gp_exam *exam, const char *address)
+{
+    static const char *const paths[] = {"/etc/tlp.conf", "/etc/default/tlp"};
+    static const char folder[] = "/etc/tlp.d"; /* read before /etc/tlp.conf, by tlp 1.3 and later */
+    char *text = NULL, **names;
+    const char *found = NULL;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 64; i++)
+        if (strstr(names[i], ".conf") &&
+            excludes(gp_files_text(&exam->files, &exam->arena,
+                                   gp_exam_text(exam, "%s/%s", folder, names[i]), 1 << 16, NULL),
+                     address))
+            return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths) && !text; i++) {
+        text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 17, NULL);
+        found = paths[i];
+    }
+    if (excludes(text, address))
+        return NULL;
+    bool is_here = gp_files_exist(&exam->files, "/usr/sbin/tlp") ||
+                   gp_files_exist(&exam->files, "/usr/bin/tlp");
+    return text && is_here ? found : NULL;
+}
+
+bool gp_driver_report_tlp(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        char control[16];
+        const char *bus_id = m->gpus[i].bus_id;
+        const char *address = strchr(bus_id, ':') + 1; /* without the domain */
+        const char *path = gp_exam_text(exam, "/sys/bus/pci/devices/%s/power/control", bus_id);
+        if (!gp_driver_is_ours(&m->gpus[i]) ||
+            !gp_files_line(&exam->files, path, control, sizeof(control)) ||
+            strcmp(control, "auto") != 0)
+            continue;
+        const char *settings = tlp_settings(exam, address);
+        if (!settings)
+            continue;
+        bool is_old = strcmp(settings, "/etc/default/tlp") == 0;
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "TLP manages the NVIDIA GPU's power, which conflicts with bbswitch");
+        gp_exam_evidence(exam, path, "auto");
+        gp_exam_evidence(exam, settings, "does not exclude the GPU from runtime power management");
+        gp_exam_evidence(exam, "/proc/acpi/bbswitch", "the GPU is off");
+        const struct gp_log_known *reason = gp_log_reason(exam, "driver,graphics,kernel", "");
+        if (reason)
+            gp_exam_evidence(exam, reason->where, "%s", reason->text);
+        gp_exam_why(exam, "TLP turns on runtime power management for all PCI devices; bbswitch "
+                          "then cannot switch the GPU on again.");
+        gp_exam_command(exam, "exclude the GPU", "echo 'RUNTIME_PM_%s=\"%s\"' | sudo tee -a %s",
+                        is_old ? "BLACKLIST" : "DENYLIST", address, settings);
+        gp_exam_command(exam, "and its drivers",
+                        "echo 'RUNTIME_PM_DRIVER_%s=\"nouveau nvidia\"' | sudo tee -a %s",
+                        is_old ? "BLACKLIST" : "DENYLIST", settings);
+        gp_driver_fix_reboot(exam, "");
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,221 @@
+/* Whether the users of services that compute or decode video may open the GPUs' device files. */
+#include "doctor/checks/services.h"
+
+#include "doctor/exam.h"
+#include "doctor/readers/access.h"
+#include "doctor/readers/services.h"
+
+#include <string.h>
+
+static const struct service {
+    const char *unit;
+    bool computes; /* with ROCm, which needs /dev/kfd */
+} services[] = {
+    {"jellyfin.service", false},      {"plexmediaserver.service", false},
+    {"emby-server.service", false},   {"ollama.service", true},
+    {"llama-server.service", true},   {"comfyui.service", true},
+    {"tdarr-node.service", false},    {"frigate.service", false},
+    {"invokeai.service", true},       {"llama-cpp.service", true},
+    {"llama-swap.service", true},     {"koboldcpp.service", true},
+    {"tabby.service", true},          {"immich-machine-learning.service", false},
+    {"emby.service", false},          {"plex.service", false},
+    {"immich-server.service", false},
+};
+
+bool gp_groups_apply(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < GP_ARRAY_LEN(services); i++)
+        if (gp_service_is_installed(exam, services[i].unit))
+            return !m->container || m->nvidia_count == 0
+                       ? m->nvidia_count + m->amd_count + m->intel_count > 0
+                       : false;
+    return false;
+}
+
+/* For a process, by its status, or for a user. */
+static struct gp_access access_of(struct gp_exam *exam, const char *path, const char *status,
+                                  const char *user)
+{
+    return status ? gp_access_of_process(exam, path, status) : gp_access_of_user(exam, path, user);
+}
+
+/* The first device file that the service needs and its process or user may not open; NULL: there is
+ * none. */
+static const char *denied(struct gp_exam *exam, const struct service *service, const char *status,
+                          const char *user, struct gp_access *ret)
+{
+    static const char kfd[] = "/dev/kfd", folder[] = "/dev/dri";
+    char **names;
+    *ret = access_of(exam, kfd, status, user);
+    if (service->computes && ret->is_known && ret->is_there && !ret->may_use)
+        return kfd;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        if (strncmp(names[i], "renderD", 7) != 0)
+            continue;
+        *ret = access_of(exam, path, status, user);
+        if (ret->is_known && ret->is_there && !ret->may_use)
+            return path;
+    }
+    return NULL;
+}
+
+/* Whether groups last here: on a machine, and in a container of LXC, which is one to its users. */
+static bool has_own_users(const struct gp_exam *exam)
+{
+    const char *kind = exam->machine.container;
+    return !kind || strcmp(kind, "lxc") == 0;
+}
+
+/* The status of the first process of the unit, "/proc/900/status"; NULL: none is seen. */
+static const char *status_of(struct gp_exam *exam, const char *unit)
+{
+    char **names, line[512];
+    const char *mark = gp_exam_text(exam, "/system.slice/%s", unit);
+    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
+    for (long i = 0; i < n; i++)
+        if (names[i][strspn(names[i], "0123456789")] == '\0' &&
+            gp_files_read(&exam->files, gp_exam_text(exam, "/proc/%s/cgroup", names[i]), line,
+                          sizeof(line)) > 0 &&
+            strstr(line, mark))
+            return gp_exam_text(exam, "/proc/%s/status", names[i]);
+    return NULL;
+}
+
+/* Its user may open the files, but the running process began without the group. */
+static void check_running(struct gp_exam *exam, const struct service *service)
+{
+    const char *status = status_of(exam, service->unit);
+    struct gp_access access;
+    const char *path = status ? denied(exam, service, status, NULL, &access) : NULL;
+    if (!path || !access.is_known || access.group == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s has no permission to use the GPU: it was started before its user was in "
+                   "group %s",
+                   service->unit, access.group_name);
+    gp_access_show(exam, &access, path);
+    gp_exam_evidence(exam, status, "not in group %u", access.group);
+    gp_exam_evidence(exam, "/etc/group", "%s: %s", access.group_name,
+                     gp_access_members(exam, access.group));
+    gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
+}
+
+/* Whether the unit's groups, with spaces or newlines between them, have the file's one. */
+static bool has_group(struct gp_exam *exam, const char *groups, const struct gp_access *access)
+{
+    static const char spaces[] = " \t\r\n";
+    const char *number = gp_exam_text(exam, "%u", access->group);
+    for (const char *one = groups + strspn(groups, spaces); *one; one += strspn(one, spaces)) {
+        size_t n = strcspn(one, spaces);
+        const char *name = gp_exam_text(exam, "%.*s", (int)n, one);
+        if (strcmp(name, access->group_name) == 0 || strcmp(name, number) == 0)
+            return true;
+        one += n;
+    }
+    return false;
+}
+
+/* A user that exists only while the service runs is in no group but those of the unit. */
+static void check_dynamic(struct gp_exam *exam, const struct service *service, const char *more)
+{
+    static const char kfd[] = "/dev/kfd", node[] = "/dev/dri/renderD128";
+    const char *path = service->computes && gp_files_exist(&exam->files, kfd) ? kfd : node;
+    struct gp_access access = gp_access_of(exam, path);
+    if (!gp_service_is_yes(exam, service->unit, "DynamicUser") || !access.is_there ||
+        (access.mode & 06) == 06 || access.group == 0 || has_group(exam, more, &access))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s has no permission to use the GPU: its dynamic user is not in group %s",
+                   service->unit, access.group_name);
+    gp_access_show(exam, &access, path);
+    gp_exam_evidence(exam, service->unit, "DynamicUser=yes, and no such SupplementaryGroups");
+    if (strcmp(exam->machine.distro_id, "nixos") == 0) {
+        gp_exam_advice(exam,
+                       "in configuration.nix: systemd.services.%.*s.serviceConfig."
+                       "SupplementaryGroups = [ \"%s\" ];",
+                       (int)strcspn(service->unit, "."), service->unit, access.group_name);
+        gp_exam_command(exam, "", "sudo nixos-rebuild switch");
+        return;
+    }
+    gp_exam_command(exam, "in [Service] add the line below", "sudo systemctl edit %s",
+                    gp_exam_quoted(exam, service->unit));
+    gp_exam_advice(exam, "SupplementaryGroups=%s", access.group_name);
+    gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
+}
+
+static void check(struct gp_exam *exam, const struct service *service)
+{
+    const char *user = gp_service_value(exam, service->unit, "User");
+    const char *group = gp_service_value(exam, service->unit, "Group");
+    const char *more =
+        gp_exam_text(exam, "%s%s", gp_service_list(exam, service->unit, "SupplementaryGroups"),
+                     group ? group : "");
+    struct gp_access access;
+    if (!user || !user[0]) {
+        check_dynamic(exam, service, more);
+        return;
+    }
+    const char *path = denied(exam, service, NULL, user, &access);
+    if (!path && has_own_users(exam))
+        check_running(exam, service);
+    if (!path || has_group(exam, more, &access))
+        return;
+    bool is_foreign = gp_access_is_foreign(exam, &access);
+    gp_exam_report(
+        exam, GP_VERDICT_WARN, "%s has no permission to use the GPU: %s", service->unit,
+        is_foreign ? gp_exam_text(exam, "%s has the group of number %u, here %s", path,
+                                  access.group, access.group_name)
+                   : gp_exam_text(exam, "its user %s is not in group %s", user, access.group_name));
+    gp_access_show(exam, &access, path);
+    gp_exam_evidence(exam, service->unit, "User=%s", user);
+    gp_exam_why(exam,
+                "The service then uses the CPU, or reports Permission denied or No VA display "
+                "found.%s",
+                exam->machine.container
+                    ? " The device has the number that its group has on the host, whatever this "
+                      "container calls it."
+                    : "");
+    if (is_foreign || access.group == 0 || !has_own_users(exam)) {
+        gp_access_propose(exam, &access, path);
+        return;
+    }
+    gp_exam_command(exam, "", "sudo usermod -aG %s %s", gp_exam_quoted(exam, access.group_name),
+                    gp_exam_quoted(exam, user));
+    gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
+}
+
+/* Whether a text has one of these words, and then a space or nothing. */
+static bool has_one(const char *text, const char *const *words)
+{
+    for (; *words; words++) {
+        const char *found = strstr(text, *words);
+        if (found && strchr(" \t\"'\r\n", found[strlen(*words)])) /* or its end */
+            return true;
+    }
+    return false;
+}
+
+/* Whether a variable or an option of the unit keeps the program on the CPU. */
+static bool is_for_cpu(struct gp_exam *exam, const char *unit)
+{
+    static const char *const hidden[] = {"CUDA_VISIBLE_DEVICES=", "CUDA_VISIBLE_DEVICES=-1", NULL},
+                             *const options[] = {"-ngl 0", "--n-gpu-layers 0", "--gpu-layers 0",
+                                                 NULL};
+    const char *set = gp_service_list(exam, unit, "Environment");
+    const char *command = gp_service_value(exam, unit, "ExecStart");
+    return strstr(set, "OLLAMA_LLM_LIBRARY=cpu") || has_one(set, hidden) ||
+           (command && has_one(command, options));
+}
+
+void gp_groups_check(struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(services); i++)
+        if (gp_service_is_installed(exam, services[i].unit) &&
+            !is_for_cpu(exam, services[i].unit) &&
+            !gp_sandbox_check(exam, services[i].unit, services[i].computes) &&
+            exam->machine.nvidia_count == 0)
+            check(exam, &services[i]);
+}

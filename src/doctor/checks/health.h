@@ -1,0 +1,45 @@
+/* Shared by the checks of the GPUs' health. */
+#ifndef GP_DOCTOR_CHECKS_HEALTH_H
+#define GP_DOCTOR_CHECKS_HEALTH_H
+
+#include "doctor/readers/gpuset.h"
+
+/* Whether a driver should respond: it was queried, and there is something to query. */
+bool gp_health_is_expected(struct gp_exam *exam);
+
+/* What to do about GPUs, by the kind of problem. */
+enum gp_cure {
+    GP_CURE_NONE,
+    GP_CURE_RESET,
+    GP_CURE_REBOOT,
+    GP_CURE_DRAIN,
+    GP_CURE_REPLACE,
+    GP_CURE_COOL,
+    GP_CURE_SUPPLY,
+    GP_CURE_FLASH,
+    GP_CURE_POWER_LIMIT,
+    GP_CURE_ECC_ON,
+    GP_CURE_COMPUTE,
+    GP_CURE_LOOK,
+    GP_CURE_IMEX,
+    GP_CURE_FABRIC,
+};
+
+/* Adds it to the finding, for these GPUs. */
+void gp_health_prescribe(struct gp_exam *exam, enum gp_cure cure, const struct gp_gpuset *set);
+
+/* The checks in separate files. */
+void gp_health_run_mig(struct gp_exam *exam);
+bool gp_health_has_mig(struct gp_exam *exam);
+void gp_health_run_manager(struct gp_exam *exam);
+bool gp_health_has_manager(struct gp_exam *exam);
+void gp_health_run_nvlink(struct gp_exam *exam);
+bool gp_health_has_nvlink(struct gp_exam *exam);
+void gp_health_run_unattributed(struct gp_exam *exam);
+bool gp_health_has_unattributed(struct gp_exam *exam);
+void gp_health_run_peers(struct gp_exam *exam);
+bool gp_health_has_peers(struct gp_exam *exam);
+void gp_health_run_rdma(struct gp_exam *exam);
+bool gp_health_has_rdma(struct gp_exam *exam);
+
+#endif

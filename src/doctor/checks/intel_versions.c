@@ -1,0 +1,128 @@
+/* Versions of the kernel and of the compute runtime that some Intel GPUs cannot use. */
+#include "doctor/checks/intel.h"
+
+#include "doctor/checks/unbound.h"
+#include "doctor/exam.h"
+#include "doctor/readers/kernel_config.h"
+#include "doctor/readers/packages.h"
+#include "doctor/readers/searchpath.h"
+#include "doctor/version.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- kernels ---- */
+
+/* From the first of these on, before the other, GPUs of a range hang. */
+static const struct {
+    const char *first, *mended;
+    unsigned from, to; /* PCI devices */
+    const char *driver, *link;
+} regressions[] = {
+    {"6.6.26", "6.6.31", 0x5690, 0x56c2, "i915",
+     "https://github.com/intel/compute-runtime/issues/726"},
+    {"6.8.5", "6.8.10", 0x5690, 0x56c2, "i915",
+     "https://github.com/intel/compute-runtime/issues/726"},
+};
+
+bool gp_intel_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    static const char *const modules[] = {"i915", "xe", NULL};
+    const char *kernel = exam->machine.kernel;
+    for (size_t i = 0; i < GP_ARRAY_LEN(regressions); i++) {
+        if (gpu->device < regressions[i].from || gpu->device > regressions[i].to ||
+            strcmp(gpu->driver, regressions[i].driver) != 0 ||
+            gp_version_compare(kernel, regressions[i].first) < 0 ||
+            gp_version_compare(kernel, regressions[i].mended) >= 0 ||
+            gp_unbound_has_backport(exam, modules))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "kernel %s has a fault in %s with which Intel GPU %s hangs", kernel,
+                       regressions[i].driver, gpu->bus_id);
+        gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", kernel);
+        gp_exam_why(exam,
+                    "From Linux %s on programs that compute or transcode video wait forever, or "
+                    "the log reports GPU HANG; %s is the first of its series without it.",
+                    regressions[i].first, regressions[i].mended);
+        gp_unbound_newer_kernel(exam, gpu, regressions[i].mended);
+        gp_exam_link(exam, regressions[i].link);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the compute runtime ---- */
+
+/* The build of Level Zero's driver, the third number of "libze_intel_gpu.so.1.13.36300"; 0:
+ * unknown. */
+static unsigned long build_of(const char *file)
+{
+    static const char mark[] = ".so.";
+    const char *p = strstr(file, mark);
+    p = p ? strchr(p + sizeof(mark) - 1, '.') : NULL;
+    p = p ? strchr(p + 1, '.') : NULL;
+    return p ? strtoul(p + 1, NULL, 10) : 0;
+}
+
+/* Where no list of packages tells it: the files of the runtime, and of the compiler that its newer
+ * releases are built with. */
+static const char *new_library(struct gp_exam *exam, const char **ret_where)
+{
+    enum { FIRST_BUILD = 31294 };
+    const char *zero = gp_system_library(exam, "", "libze_intel_gpu.so.1");
+    char real[GP_PATH_SIZE];
+    if (zero && gp_files_real(&exam->files, zero, real) && build_of(real) > 0) {
+        *ret_where = gp_exam_text(exam, "%s", real);
+        return build_of(real) >= FIRST_BUILD ? gp_exam_text(exam, "of build %lu", build_of(real))
+                                             : NULL;
+    }
+    *ret_where = gp_system_library(exam, "", "libigc.so.2");
+    return *ret_where && gp_system_library(exam, "", "intel-opencl/libigdrcl.so") &&
+                   !gp_system_library(exam, "", "libigc.so.1")
+               ? "with compiler 2"
+               : NULL;
+}
+
+const char *gp_intel_new_runtime(struct gp_exam *exam, const char **ret_where)
+{
+    static const char *const words[] = {"intel-compute-runtime", "intel-opencl", "libze-intel-gpu",
+                                        NULL};
+    static const char first[] = "24.39";
+    struct gp_package *packages;
+    const char *found = NULL;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    if (gp_system_library(exam, "", "libze_intel_gpu_legacy1.so.1") ||
+        gp_files_exist(&exam->files, "/etc/OpenCL/vendors/intel_legacy1.icd"))
+        return NULL;
+    for (long i = 0; i < count; i++) {
+        const struct gp_package *p = &packages[i];
+        if (strcmp(p->state, "installed") != 0)
+            continue;
+        if (strstr(p->name, "legacy"))
+            return NULL;
+        if (gp_version_major(p->version) < 100 && gp_version_compare(p->version, first) >= 0)
+            *ret_where = p->name, found = p->version;
+    }
+    return found || count > 0 ? found : new_library(exam, ret_where);
+}
+
+/* Intel's first cards load HuC through their own management engine, by a part of the kernel that
+ * some are built without. */
+void gp_intel_report_no_mei(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    static const char option[] = "CONFIG_INTEL_MEI_GSC";
+    const char *where;
+    bool is_alchemist = gpu->device >= 0x5690 && gpu->device <= 0x56c1;
+    if (!is_alchemist || exam->machine.container || strcmp(gpu->driver, "i915") != 0 ||
+        !gp_kernel_lacks(exam, option, "CONFIG_DRM_I915", &where))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the kernel is built without what loads HuC into Intel GPU %s", gpu->bus_id);
+    gp_exam_evidence(exam, where, "no %s", option);
+    gp_exam_why(exam, "i915 loads HuC of these cards through their management engine interface; "
+                      "without it they decode video, but encoding fails.");
+    gp_exam_advice(exam,
+                   "use a kernel with CONFIG_INTEL_MEI, CONFIG_INTEL_MEI_ME and %s, such as "
+                   "a newer release of this distribution",
+                   option);
+}

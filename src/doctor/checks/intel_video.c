@@ -1,0 +1,104 @@
+/* What Jellyfin needs of an Intel GPU besides VA-API: HuC for its low-power encoders, and OpenCL.
+ */
+#include "doctor/checks/intel.h"
+
+#include "doctor/exam.h"
+#include "doctor/readers/jellyfin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char parameter[] = "i915.enable_guc=";
+
+/* Models of which i915 does not load HuC by itself (Linux, intel_uc.c: before generation 12, Tiger
+ * Lake and Rocket Lake), and those that have no other encoders than the low-power ones. */
+static const struct {
+    unsigned first, last; /* PCI devices */
+    bool has_low_power_alone;
+} without_huc[] = {{0x1902, 0x193d, false}, {0x5a84, 0x5a85, false}, {0x3184, 0x3185, false},
+                   {0x5902, 0x593b, false}, {0x3e90, 0x3ea9, false}, {0x87c0, 0x87ca, false},
+                   {0x9b21, 0x9bf6, false}, {0x8a50, 0x8a71, false}, {0x4541, 0x4571, true},
+                   {0x4e51, 0x4e71, true},  {0x9a40, 0x9af8, false}, {0x4c80, 0x4c9f, false}};
+
+static bool is_true(struct gp_exam *exam, const char *name)
+{
+    const char *value = gp_jellyfin_setting(exam, name);
+    return value && strcmp(value, "true") == 0;
+}
+
+/* Whether a file of modprobe.d sets the parameter: it then depends on the initramfs. */
+static bool is_set_in_files(struct gp_exam *exam)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, "/etc/modprobe.d", &names);
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "/etc/modprobe.d/%s", names[i]);
+        const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+        if (text && strstr(text, "enable_guc"))
+            return true;
+    }
+    return false;
+}
+
+/* Whether i915 was told to load HuC, and the evidence. −1 stands for its default. */
+static bool loads_huc(struct gp_exam *exam, const char **ret_where, const char **ret_text)
+{
+    enum { LOAD_HUC = 2 };
+    static const char path[] = "/sys/module/i915/parameters/enable_guc";
+    char line[4096];
+    *ret_where = path;
+    if (gp_files_line(&exam->files, path, line, sizeof(line))) {
+        *ret_text = gp_exam_text(exam, "%s", line);
+        return line[0] != '-' && (strtoul(line, NULL, 10) & LOAD_HUC);
+    }
+    *ret_where = "/proc/cmdline";
+    if (is_set_in_files(exam) || !gp_files_line(&exam->files, *ret_where, line, sizeof(line)))
+        return true;
+    const char *found = strstr(line, parameter);
+    *ret_text = found ? gp_exam_text(exam, "%.*s", (int)strcspn(found, " "), found)
+                      : gp_exam_text(exam, "no %s2", parameter);
+    return found && found[sizeof(parameter) - 1] != '-' &&
+           (strtoul(found + sizeof(parameter) - 1, NULL, 10) & LOAD_HUC);
+}
+
+void gp_intel_report_no_huc(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    bool is_wanted = is_true(exam, "EnableIntelLowPowerH264HwEncoder") ||
+                     is_true(exam, "EnableIntelLowPowerHevcHwEncoder");
+    const char *where = "", *text = "";
+    bool is_one = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(without_huc); i++)
+        if (gpu->device >= without_huc[i].first && gpu->device <= without_huc[i].last)
+            is_one = is_wanted || (without_huc[i].has_low_power_alone &&
+                                   is_true(exam, "EnableHardwareEncoding"));
+    if (!is_one || exam->machine.container || strcmp(gpu->driver, "i915") != 0 ||
+        !gp_jellyfin_uses_dri(exam) || loads_huc(exam, &where, &text))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "i915 does not load HuC, which the low-power encoders of Intel GPU %s need",
+                   gpu->bus_id);
+    gp_exam_evidence(exam, where, "%s", text);
+    gp_exam_evidence(exam, "encoding.xml",
+                     is_wanted
+                         ? "Jellyfin is to use these encoders"
+                         : "Jellyfin is to encode on this GPU, which has only these encoders");
+    gp_exam_why(exam,
+                "Before Alder Lake i915 loads HuC only if enable_guc says so: without it they "
+                "cannot control the bit rate, and transcoding fails.");
+    gp_exam_module_setting(exam, "load HuC", "i915-huc.conf", "options i915 enable_guc=2");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_exam_command(exam, "", "sudo reboot");
+    if (is_wanted)
+        gp_exam_advice(exam, "or turn the low-power encoders off in Jellyfin's playback settings");
+    gp_exam_link(exam,
+                 "https://jellyfin.org/docs/general/post-install/transcoding/hardware-acceleration/"
+                 "intel/");
+}
+
+const char *gp_intel_tone_mapper(struct gp_exam *exam)
+{
+    bool is_nixos = strcmp(exam->machine.distro_id, "nixos") == 0; /* has ICDs elsewhere */
+    return !is_nixos && gp_jellyfin_uses_dri(exam) && is_true(exam, "EnableTonemapping")
+               ? "Jellyfin's tone mapping"
+               : NULL;
+}

@@ -1,0 +1,132 @@
+/* llama-cpp-python before its parts were libraries of their own: whether the one that it has was
+ * built for a GPU. A finding of python.others. */
+#include "doctor/checks/framework.h"
+#include "doctor/compat.h"
+#include "doctor/exam.h"
+#include "doctor/readers/shared.h"
+#include "doctor/readers/toolkit.h"
+#include "doctor/readers/used.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+static const char name_of_package[] = "llama-cpp-python";
+static const char page[] = "https://github.com/abetlen/llama-cpp-python#supported-backends";
+
+/* What a library loads that computes on GPUs, or that may do so. */
+static bool may_use_gpus(const char *name)
+{
+    static const char *const starts[] = {"libcu",      "libggml",   "libamdhip",    "libhip",
+                                         "librocblas", "libvulkan", "libOpenCL",    "libclblast",
+                                         "libsycl",    "libmu",     "libze_loader", "libkompute"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
+        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+const char *gp_llama_for_cpu(struct gp_exam *exam, const struct gp_pyenv *env, bool *ret_is_meant)
+{
+    static const char file[] = "llama_cpp/libllama.so";
+    struct gp_shared shared;
+    const char *name;
+    char path[GP_PATH_SIZE];
+    size_t from = 0, count = 0;
+    *ret_is_meant = false;
+    if (!gp_pyenv_path(env, file, path) ||
+        !gp_shared_read(&shared, &exam->files, &exam->arena, path))
+        return NULL;
+    while ((name = gp_shared_needed(&shared, &from))) {
+        if (may_use_gpus(name))
+            return NULL;
+        /* Only who asks for it gets it. */
+        *ret_is_meant = *ret_is_meant || strstr(name, "blas") || strstr(name, "libmkl") ||
+                        strstr(name, "libblis");
+        count++;
+    }
+    return count > 0 ? gp_exam_text(exam, "%s", path) : NULL;
+}
+
+bool gp_llama_is_used(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    size_t count = 0;
+    for (size_t i = 0; i < envs->count; i++)
+        count += gp_pyenv_package(&envs->list[i], name_of_package) != NULL;
+    return env->is_active || env->is_named || (env->kind == GP_PYENV_USER && count == 1);
+}
+
+/* Whether something in the environment or in its project computes on the GPU with it: others may
+ * want the CPU. */
+static bool wants_gpu(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+#define LAYERS(start)                                                                              \
+    start "-", start "1", start "2", start "3", start "4", start "5", start "6", start "7",        \
+        start "8", start "9"
+    static const char *const words[] = {LAYERS("n_gpu_layers="), LAYERS("n_gpu_layers = "), NULL};
+#undef LAYERS
+    struct gp_pyenv seen = *env;
+    seen.is_active =
+        env->is_active || env->kind == GP_PYENV_USER; /* the shell's Python looks there */
+    return gp_pyenv_package(env, "open-interpreter") || gp_project_program(exam, &seen, words);
+}
+
+/* The option of its build, which was renamed twice; the first name is an error in later ones. */
+static const char *option_of(const char *version)
+{
+    static const char renamed[] = "0.2.60";
+    return gp_version_compare(version, renamed) < 0 ? "-DLLAMA_CUBLAS=on"
+                                                    : "-DLLAMA_CUDA=on -DGGML_CUDA=on";
+}
+
+/* The newest CUDA for this driver with which releases of before CUDA 13 build. */
+static const char *usable_cuda(struct gp_exam *exam)
+{
+    static const char last[] = "12.9";
+    const char *driver = exam->machine.driver;
+    const char *ceiling = driver[0] ? gp_cuda_ceiling(driver) : NULL;
+    return ceiling && gp_version_compare(ceiling, last) < 0 ? ceiling : last;
+}
+
+static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
+{
+    const struct gp_toolkits *toolkits = gp_toolkits_of(exam);
+    const struct gp_toolkit_found *toolkit = gp_toolkit_used(toolkits);
+    bool has_compiler = toolkits->nvcc[0] || (toolkit && toolkit->has_compiler);
+    if (!has_compiler) {
+        const char *cuda = usable_cuda(exam);
+        gp_exam_advice(exam, "install the toolkit of CUDA %s:", cuda);
+        gp_toolkit_remedy(exam, cuda);
+        gp_exam_command(exam, "the build must find nvcc",
+                        "export PATH=/usr/local/cuda-%u.%u/bin:$PATH", gp_version_major(cuda),
+                        gp_version_minor(cuda));
+    } else if (!toolkits->nvcc[0]) {
+        gp_exam_command(exam, "the build must find nvcc", "export PATH=%s/bin:$PATH",
+                        gp_exam_quoted(exam, toolkit->path));
+    }
+    gp_exam_command(exam, "in the same shell: have it built for CUDA",
+                    "export CMAKE_ARGS=\"%s\" FORCE_CMAKE=1", option_of(version));
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "the same release, built again",
+                gp_exam_text(exam, "--no-deps --no-cache-dir llama-cpp-python==%s", version));
+}
+
+void gp_check_llama_python(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, name_of_package);
+    bool is_meant;
+    if (!package || package->is_conda || strchr(package->version, '+') ||
+        !gp_llama_is_used(exam, env))
+        return;
+    const char *library = gp_llama_for_cpu(exam, env, &is_meant);
+    if (!library)
+        return;
+    gp_exam_report(exam, is_meant || !wants_gpu(exam, env) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "llama-cpp-python %s in %s is a build for the CPU", package->version,
+                   env->prefix);
+    gp_exam_evidence(exam, library, "loads no library of CUDA%s",
+                     is_meant ? ", but one for computing on the CPU" : "");
+    gp_exam_why(exam, "pip builds it for the CPU unless CMAKE_ARGS says otherwise: it ignores "
+                      "n_gpu_layers, and the model stays in host memory.");
+    mend(exam, env, package->version);
+    gp_exam_link(exam, page);
+}

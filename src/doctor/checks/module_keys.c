@@ -1,0 +1,129 @@
+#include "doctor/checks/module_keys.h"
+
+#include "doctor/checks/driver_fix.h"
+#include "doctor/readers/install.h"
+#include "doctor/remedy.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { KEYS_MAX = 1 << 18 };
+
+static const char list_path[] =
+    "/sys/firmware/efi/efivars/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23";
+
+/* What builds modules on this machine signs them with these. */
+static const char shim_key[] = "/var/lib/shim-signed/mok/MOK.der",
+                  dkms_key[] = "/var/lib/dkms/mok.pub",
+                  akmods_key[] = "/etc/pki/akmods/certs/public_key.der";
+
+/* Where packages put the keys of their modules. openSUSE's create one at each installation, earlier
+ * below /var. The distribution's own may be part of the kernel, unknown to the firmware. */
+static const struct {
+    const char *path;
+    bool is_in_kernel;
+} folders[] = {{"/usr/share/nvidia-pubkeys", false},
+               {"/var/lib/nvidia-pubkeys", false},
+               {"/etc/pki/elrepo", false},
+               {"/etc/uefi/certs", true}};
+
+/* The serial number in a certificate, with its DER header; a signature names its key by it. 0: none
+ * that is long enough to be recognized. */
+static size_t serial_of(const char *key, size_t size, const char **ret)
+{
+    /* SEQUENCE, SEQUENCE, [0] version 3: those of RSA keys have lengths of two bytes */
+    enum { AT = 13, LEAST = 4, MOST = 20 };
+    const unsigned char *bytes = (const unsigned char *)key;
+    if (size < AT + 2 + MOST || bytes[0] != 0x30 || bytes[4] != 0x30 || bytes[8] != 0xa0 ||
+        bytes[AT] != 0x02 || bytes[AT + 1] < LEAST || bytes[AT + 1] > MOST)
+        return 0;
+    *ret = key + AT;
+    return 2 + (size_t)bytes[AT + 1];
+}
+
+/* Whether the signature at the end of a module, which is not compressed, was made with this key. */
+static bool has_signed(struct gp_exam *exam, const char *module, const char *path)
+{
+    enum { SIGNATURE_MAX = 1 << 13 };
+    size_t key_size = 0, size = 0;
+    const char *serial = NULL;
+    const char *key = gp_files_text(&exam->files, &exam->arena, path, KEYS_MAX, &key_size);
+    size_t length = key ? serial_of(key, key_size, &serial) : 0;
+    const char *end =
+        length > 0 ? gp_files_tail(&exam->files, &exam->arena, module, SIGNATURE_MAX, &size) : NULL;
+    return end && memmem(end, size, serial, length);
+}
+
+/* The key of the module in these folders; NULL: none of them has it. */
+static const char *packaged_key(struct gp_exam *exam, const char *module, bool with_kernel)
+{
+    char **names;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        long n = !folders[i].is_in_kernel || with_kernel
+                     ? gp_files_list(&exam->files, &exam->arena, folders[i].path, &names)
+                     : 0;
+        for (long k = 0; k < n && k < 64; k++) {
+            const char *path = gp_exam_text(exam, "%s/%s", folders[i].path, names[k]);
+            if (has_signed(exam, module, path))
+                return path;
+        }
+    }
+    return NULL;
+}
+
+const char *gp_module_keys_unknown(struct gp_exam *exam, const char *module)
+{
+    static const char *const local[] = {shim_key, dkms_key, akmods_key, NULL};
+    size_t list_size, size;
+    const char *list = gp_files_text(&exam->files, &exam->arena, list_path, KEYS_MAX, &list_size);
+    if (!list && errno != ENOENT)
+        return NULL;
+    const char *path = NULL, *key = NULL;
+    for (size_t i = 0; local[i] && !key && gp_install_of(exam)->source[0]; i++) {
+        path = local[i];
+        key = gp_files_text(&exam->files, &exam->arena, path, KEYS_MAX, &size);
+        key = key && size > 0 ? key : NULL;
+    }
+    if (!key)
+        path = packaged_key(exam, module, false);
+    if (!key && path)
+        key = gp_files_text(&exam->files, &exam->arena, path, KEYS_MAX, &size);
+    return key && !(list && memmem(list, list_size, key, size)) ? path : NULL;
+}
+
+/* A key that openSUSE's packages created for this version of the driver, where the signature of a
+ * compressed module does not show it: "MOK-nvidia-driver-G06-570.169-1.1-default.der". */
+static const char *key_by_name(struct gp_exam *exam)
+{
+    const char *version = gp_install_of(exam)->version, *found = NULL;
+    char **names;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[i].path, &names);
+        for (long k = 0; k < n; k++)
+            if (version[0] && strncmp(names[k], "MOK-nvidia", 10) == 0 &&
+                strstr(names[k], gp_exam_text(exam, "-%s-", version)))
+                found = gp_exam_text(exam, "%s/%s", folders[i].path, names[k]);
+    }
+    return found;
+}
+
+void gp_module_keys_enroll(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_machine *m = &exam->machine;
+    const char *module = gp_exam_text(exam, "%s/%s/%s", in->modules, m->kernel, in->module);
+    const char *key = in->module[0] ? packaged_key(exam, module, true) : NULL;
+    const bool is_of_dkms = strncmp(in->source, "/var/lib/dkms/", 14) == 0;
+    const char *const of_dkms[] = {dkms_key, shim_key, NULL};
+    key = key || m->distro != GP_DISTRO_SUSE ? key : key_by_name(exam);
+    /* Ubuntu's program knows its own. */
+    if (!key && is_of_dkms && m->distro != GP_DISTRO_UBUNTU)
+        key = gp_files_first(&exam->files, of_dkms);
+    if (!key && m->distro == GP_DISTRO_RHEL && strstr(in->source, "akmods"))
+        key = akmods_key;
+    if (key)
+        gp_exam_command(exam, gp_remedies[GP_REMEDY_ENROLL_KEY].note, "sudo mokutil --import %s%s",
+                        gp_exam_quoted(exam, key), m->distro == GP_DISTRO_SUSE ? " --root-pw" : "");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
+}

@@ -1,0 +1,15 @@
+/* The keys that modules are signed with for Secure Boot: their files on this machine, and whether
+ * the firmware knows them. */
+#ifndef GP_DOCTOR_CHECKS_MODULE_KEYS_H
+#define GP_DOCTOR_CHECKS_MODULE_KEYS_H
+
+struct gp_exam;
+
+/* The key that this module is signed with, or that locally built modules are; NULL if the firmware
+ * trusts it, or if either cannot be read. */
+const char *gp_module_keys_unknown(struct gp_exam *exam, const char *module);
+
+/* Adds how to enroll the key of NVIDIA's module. */
+void gp_module_keys_enroll(struct gp_exam *exam);
+
+#endif

@@ -1,0 +1,351 @@
+/* ONNX Runtime: the CUDA that its builds are for, and the one that is installed. */
+#include "doctor/checks/framework.h"
+#include "doctor/exam.h"
+#include "doctor/readers/cuda_found.h"
+#include "doctor/readers/searchpath.h"
+#include "doctor/readers/shared.h"
+#include "doctor/readers/toolkit.h"
+#include "doctor/readers/used.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+/* From PyPI it is 11 before 1.19; builds for CUDA 12 were in another index. */
+unsigned gp_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
+{
+    static const char mark[] = "cuda_version = '";
+    const char *path =
+        gp_exam_text(exam, "%s/onnxruntime/capi/build_and_package_info.py", env->site);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4096, NULL);
+    const char *found = text ? strstr(text, mark) : NULL;
+    unsigned major = found ? gp_version_major(found + sizeof(mark) - 1) : 0;
+    return major ? major : gp_version_compare(version, "1.19") >= 0 ? 12 : 11;
+}
+
+/* ---- its libraries as packages ---- */
+
+void gp_onnx_install_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
+                          unsigned cudnn)
+{
+    gp_exam_pip(exam, env, GP_PIP_ADD, "its libraries as packages",
+                gp_exam_text(exam,
+                             "nvidia-cuda-runtime-cu%u nvidia-cublas-cu%u nvidia-cufft-cu%u "
+                             "nvidia-curand-cu%u 'nvidia-cudnn-cu%u==%u.*'",
+                             cuda, cuda, cuda, cuda, cuda, cudnn));
+    gp_exam_add_wheels(exam, env);
+}
+
+/* Whether the loader is told of packages; /usr/local/nvidia/lib64 in images is the driver's. */
+static bool is_wheel_on_path(struct gp_exam *exam)
+{
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ":;", folder))
+        if (strstr(folder, "-packages/nvidia/"))
+            return true;
+    return false;
+}
+
+/* Whether its provider looks into the packages by itself. */
+static bool looks_into_wheels(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char file[] = "onnxruntime/capi/libonnxruntime_providers_cuda.so";
+    struct gp_shared shared;
+    char path[GP_PATH_SIZE];
+    return gp_pyenv_path(env, file, path) &&
+           gp_shared_read(&shared, &exam->files, &exam->arena, path) &&
+           strstr(gp_shared_run_path(&shared), "nvidia");
+}
+
+/* It does not look into NVIDIA's packages, unless the program has it do so (from 1.21 on), or loads
+ * PyTorch first. */
+static void check_wheels(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_pypackage *package)
+{
+    static const char first[] = "1.21";
+    static const char *const calls[] = {"preload_dlls", NULL}, *const uses[] = {"onnxruntime",
+                                                                                NULL};
+    unsigned cuda = gp_onnx_cuda(exam, env, package->version);
+    const struct gp_pypackage *wheel =
+        gp_pyenv_package(env, gp_exam_text(exam, "nvidia-cublas-cu%u", cuda));
+    const char *name = gp_exam_text(exam, "libcublasLt.so.%u", cuda);
+    if (!wheel || env->has_torch || !env->is_active || is_wheel_on_path(exam) ||
+        gp_library_is_loadable(exam, env, name) || looks_into_wheels(exam, env) ||
+        gp_project_program(exam, env, calls))
+        return;
+    bool can_preload = gp_version_compare(package->version, first) >= 0;
+    bool is_sure = !can_preload || gp_project_program(exam, env, uses);
+    gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "ONNX Runtime %s in %s does not look for CUDA in NVIDIA's packages",
+                   package->version, env->prefix);
+    gp_exam_evidence(exam, env->site, "%s, %s", package->entry, wheel->entry);
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s/nvidia/cublas/lib", env->site);
+    gp_exam_why(exam,
+                "Its CUDAExecutionProvider is not loaded: \"%s: cannot open shared object file\", "
+                "and it computes on the CPU.",
+                name);
+    gp_exam_add_wheels(exam, env);
+    if (can_preload)
+        gp_exam_advice(exam, "or call onnxruntime.preload_dlls() in the program, before the first "
+                             "session");
+}
+
+/* ---- another CUDA ---- */
+
+static bool has_cudnn_8(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cudnn-cu");
+    unsigned other = 0;
+    bool is_known;
+    return wheel ? gp_version_major(wheel->version) == 8
+                 : !gp_cudnn_is_found(exam, env, 9, &other, &is_known) && other == 8;
+}
+
+/* Only 1.17 and 1.18 have builds for CUDA 12 and cuDNN 8, in an index of their own. */
+static void fix_onnx_11(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
+{
+    bool has_both = gp_version_compare(version, "1.17") >= 0;
+    if (has_cudnn_8(exam, env)) {
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for CUDA 12 and cuDNN 8",
+                    gp_exam_text(exam,
+                                 "--no-deps onnxruntime-gpu==%s --index-url "
+                                 "https://aiinfra.pkgs.visualstudio.com/PublicPackages/_packaging/"
+                                 "onnxruntime-cuda-12/pypi/simple/",
+                                 has_both ? version : "1.18.0"));
+        gp_exam_advice(exam, "or version 1.19 or newer, which needs cuDNN 9");
+    } else {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "a version for CUDA 12; it needs cuDNN 9",
+                    "'onnxruntime-gpu>=1.19'");
+        gp_exam_advice(exam, "or 1.17 or 1.18 for CUDA 12 and cuDNN 8, from the index that its "
+                             "page for installation names");
+    }
+    gp_exam_link(exam, "https://onnxruntime.ai/docs/install/");
+}
+
+static void fix_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
+                          const char *other)
+{
+    static const char without[] = "3.13"; /* the first Python without builds for CUDA 11 */
+    if (cuda == 12 && gp_version_major(other) == 11 &&
+        gp_version_compare(env->python, without) < 0) {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "the last version for CUDA 11; it needs cuDNN 8",
+                    "'onnxruntime-gpu<1.19'");
+        gp_exam_advice(exam, "or keep it, and:");
+    }
+    if (cuda != 11 && cuda != 12) {
+        gp_exam_advice(exam, "install CUDA %u, or a build of ONNX Runtime for CUDA %s", cuda,
+                       other);
+        return;
+    }
+    gp_exam_pip(exam, env, GP_PIP_ADD,
+                "CUDA's libraries as packages; have LD_LIBRARY_PATH lead to them",
+                cuda >= 12 ? "nvidia-cublas-cu12 nvidia-cuda-runtime-cu12 nvidia-cufft-cu12 "
+                             "nvidia-curand-cu12 'nvidia-cudnn-cu12==9.*'"
+                           : "nvidia-cublas-cu11 nvidia-cuda-runtime-cu11 nvidia-cufft-cu11 "
+                             "nvidia-curand-cu11 'nvidia-cudnn-cu11==8.*'");
+}
+
+/* A version whose libraries of CUDA have other names is installed. */
+static bool report_other_cuda(struct gp_exam *exam, const struct gp_pyenv *env,
+                              const struct gp_pypackage *package)
+{
+    unsigned cuda = gp_onnx_cuda(exam, env, package->version);
+    const char *other;
+    if (!gp_cuda_is_only_other(exam, env, cuda, &other) || gp_version_major(other) < 11)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "ONNX Runtime %s in %s is for CUDA %u, but only CUDA %s is installed",
+                   package->version, env->prefix, cuda, other);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_evidence(exam, gp_exam_text(exam, "libcublasLt.so.%u", cuda),
+                     "not in any library directory");
+    gp_exam_why(exam, "Its CUDAExecutionProvider cannot be loaded, and it computes on the CPU.");
+    if (cuda == 11 && gp_version_major(other) == 12)
+        fix_onnx_11(exam, env, package->version);
+    else
+        fix_onnx_cuda(exam, env, cuda, other);
+    return true;
+}
+
+/* ---- libraries that are not found ---- */
+
+/* The CUDA that releases from PyPI are built for, and the last Python with builds of them. */
+static const struct release {
+    const char *first, *last, *cuda, *python;
+} releases[] = {
+    {"0.4", "0.4.0", "10.0", "3.7"}, {"0.5", "0.5.0", "10.1", "3.7"},
+    {"1.0", "1.1.2", "10.0", "3.7"}, {"1.2", "1.4.0", "10.1", "3.8"},
+    {"1.5", "1.6.0", "10.2", "3.8"}, {"1.7", "1.18.1", "11", "3.12"},
+    {"1.19", "", "12", ""},
+};
+
+static const struct release *release_of(const char *version)
+{
+    const struct release *found = &releases[0];
+    for (size_t i = 0; i < GP_ARRAY_LEN(releases); i++)
+        if (gp_version_compare(version, releases[i].first) >= 0)
+            found = &releases[i];
+    return found;
+}
+
+/* The newest that is built for a CUDA, "10.1.243", and for this Python; NULL: none. */
+static const struct release *release_for(const char *cuda, const char *python)
+{
+    for (size_t i = GP_ARRAY_LEN(releases); i-- > 0;) {
+        const struct release *r = &releases[i];
+        bool is_any_minor = !strchr(r->cuda, '.');
+        if (gp_version_major(cuda) == gp_version_major(r->cuda) &&
+            (is_any_minor || gp_version_minor(cuda) == gp_version_minor(r->cuda)))
+            return r->python[0] && gp_version_compare(python, r->python) > 0 ? NULL : r;
+    }
+    return NULL;
+}
+
+/* Whether a name is one of CUDA's libraries that is not found; cuDNN is another check's. */
+static bool is_missing(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
+{
+    return strncmp(name, "libcu", 5) == 0 && strstr(name, ".so.") && !gp_cudnn_of_name(name) &&
+           !gp_library_is_loadable(exam, env, name);
+}
+
+/* The first library of CUDA that the package loads when it is imported and that is not found; "":
+ * none. Where this file does not list them, those that the release is linked with. */
+static const char *missing_library(struct gp_exam *exam, const struct gp_pyenv *env,
+                                   const struct release *built)
+{
+    static const char file[] = "onnxruntime/capi/_ld_preload.py", mark[] = "CDLL(\"";
+    const char *p = strstr(gp_pyenv_text(exam, env, file), mark), *cuda = built->cuda;
+    bool has_minor = strcmp(cuda, "10.0") == 0; /* the last with both numbers in every name */
+    const char *const linked[] = {
+        has_minor ? "libcublas.so.10.0"
+                  : gp_exam_text(exam, "libcublas.so.%u", gp_version_major(cuda)),
+        gp_exam_text(exam, "libcudart.so.%s", strcmp(cuda, "11") == 0 ? "11.0" : cuda)};
+    for (size_t i = 0; !p && i < GP_ARRAY_LEN(linked); i++)
+        if (is_missing(exam, env, linked[i]))
+            return linked[i];
+    for (; p; p = strstr(p, mark)) {
+        p += sizeof(mark) - 1;
+        const char *name = gp_exam_text(exam, "%.*s", (int)strcspn(p, "\"\n"), p);
+        if (is_missing(exam, env, name))
+            return name;
+    }
+    return "";
+}
+
+/* The version of the toolkit that a release is built for, or of the first one; "": none. */
+static const char *installed_for(const struct gp_toolkits *toolkits, const struct gp_pyenv *env,
+                                 const struct release *built)
+{
+    for (size_t i = 0; i < toolkits->count; i++) {
+        const struct release *fit = release_for(toolkits->list[i].version, env->python);
+        if (fit && strcmp(fit->cuda, built->cuda) == 0)
+            return toolkits->list[i].version;
+    }
+    return toolkits->count > 0 ? toolkits->list[0].version : "";
+}
+
+static void mend_release(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct release *built, const char *installed,
+                         const struct release *fit)
+{
+    if (fit && strcmp(fit->cuda, built->cuda) == 0) {
+        if (exam->machine.container)
+            gp_exam_advice(exam,
+                           "start from a runtime or devel image of CUDA %s: a base image lacks it",
+                           built->cuda);
+        else
+            gp_exam_advice(exam,
+                           "install the libraries of CUDA %s, which are a package of their own "
+                           "(cuda-libraries-%u-%u)",
+                           installed, gp_version_major(installed), gp_version_minor(installed));
+        return;
+    }
+    if (fit)
+        gp_exam_pip(exam, env, GP_PIP_ADD,
+                    gp_exam_text(exam, "the last release that is built for CUDA %s", fit->cuda),
+                    fit->last[0] ? gp_exam_text(exam, "onnxruntime-gpu==%s", fit->last)
+                                 : "'onnxruntime-gpu>=1.19'");
+    gp_exam_advice(exam, "%s%s", fit ? "or " : "",
+                   exam->machine.container
+                       ? gp_exam_text(exam, "start from an image with CUDA %s", built->cuda)
+                       : gp_exam_text(exam,
+                                      "install CUDA %s as well (several can be installed), and "
+                                      "have LD_LIBRARY_PATH lead to its lib64",
+                                      built->cuda));
+    gp_exam_link(exam, "https://onnxruntime.ai/docs/execution-providers/"
+                       "CUDA-ExecutionProvider.html#requirements");
+}
+
+const char *gp_onnx_gpu_package(struct gp_exam *exam, const char *version)
+{
+    static const char cuda_12[] = "1.19"; /* the first on PyPI for it */
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    if (nv.driver[0] && !gp_driver_reaches(nv.driver, gp_cuda_floor("12")))
+        return gp_exam_text(exam, "'onnxruntime-gpu<%s'", cuda_12);
+    return gp_version_compare(version, cuda_12) < 0
+               ? "onnxruntime-gpu"
+               : gp_exam_text(exam, "'onnxruntime-gpu~=%u.%u.0'", gp_version_major(version),
+                              gp_version_minor(version));
+}
+
+/* A library that is missing, or lies where the loader does not look (folder). Before 1.8 the import
+ * fails without it; later only the provider for CUDA does. */
+static void report_missing(struct gp_exam *exam, const struct gp_pyenv *env,
+                           const struct gp_pypackage *package, const struct release *built,
+                           bool is_import)
+{
+    const struct gp_toolkits *toolkits = gp_toolkits_of(exam);
+    const char *installed = installed_for(toolkits, env, built);
+    const struct release *fit = installed[0] ? release_for(installed, env->python) : NULL;
+    const char *name = missing_library(exam, env, built);
+    const char *folder = name[0] ? gp_library_folder(exam, name) : NULL;
+    if (!name[0] || (!is_import && !folder))
+        return;
+    gp_exam_report(exam, is_import ? gp_pyenv_verdict(env, true) : GP_VERDICT_WARN,
+                   "ONNX Runtime %s in %s does not find %s, %s", package->version, env->prefix,
+                   name,
+                   folder ? "although it is installed"
+                   : fit && strcmp(fit->cuda, built->cuda) == 0
+                       ? gp_exam_text(exam, "a library of CUDA %s that is not installed", installed)
+                   : installed[0] ? gp_exam_text(exam,
+                                                 "as it is built for CUDA %s, and CUDA %s is "
+                                                 "installed",
+                                                 built->cuda, installed)
+                                  : gp_exam_text(exam, "as CUDA %s is not installed", built->cuda));
+    gp_exam_evidence(exam, env->site, "%s: for CUDA %s", package->entry, built->cuda);
+    gp_exam_evidence(exam, folder ? gp_exam_text(exam, "%s/%s", folder, name) : name,
+                     folder ? "present, but the loader does not look there"
+                            : "not in any library directory");
+    if (is_import)
+        gp_exam_why(exam,
+                    "The import fails with \"%s: cannot open shared object file\", or "
+                    "\"cannot import name 'get_all_providers'\".",
+                    name);
+    else
+        gp_exam_why(exam,
+                    "Its CUDAExecutionProvider cannot be loaded, and it computes on the CPU.");
+    if (folder)
+        gp_exam_command(exam, "also in the shell's startup file",
+                        "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+                        gp_exam_quoted(exam, folder));
+    else
+        mend_release(exam, env, built, installed, fit);
+}
+
+void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "onnxruntime-gpu");
+    if (!package || package->is_conda)
+        return;
+    const struct release *built = release_of(package->version);
+    bool is_import = gp_version_compare(package->version, "1.8") < 0;
+    /* The provider finds what PyTorch has loaded, too. */
+    bool is_alone = !env->has_torch && !gp_pyenv_package_like(env, "nvidia-cublas") &&
+                    gp_version_major(built->cuda) == gp_onnx_cuda(exam, env, package->version);
+    if (is_import ? !gp_pyenv_package(env, "onnxruntime") /* which another check reports */
+                  : !report_other_cuda(exam, env, package) && is_alone)
+        report_missing(exam, env, package, built, is_import);
+    if (!is_import)
+        check_wheels(exam, env, package);
+}

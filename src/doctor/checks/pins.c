@@ -1,0 +1,299 @@
+/* Packages that are made for one PyTorch: torchvision, vLLM, xformers and others. */
+#include "doctor/checks/framework.h"
+#include "doctor/exam.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The same version, of any build. */
+static bool is_same(const char *a, const char *b)
+{
+    return gp_version_compare(a, b) == 0;
+}
+
+/* Whether PyTorch has a build of a version for a CUDA. */
+static bool has_build(const char *version, const char *cuda)
+{
+    struct gp_build build;
+    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++)
+        if (is_same(build.version, version) &&
+            gp_version_major(build.cuda) == gp_version_major(cuda) &&
+            gp_version_minor(build.cuda) == gp_version_minor(cuda))
+            return true;
+    return false;
+}
+
+/* The xformers for a PyTorch, by its release notes. */
+static const struct {
+    const char *torch, *xformers;
+} xformers[] = {
+    {"2.1.0", "0.0.22.post7"}, {"2.1.1", "0.0.23"},       {"2.1.2", "0.0.23.post1"},
+    {"2.2.0", "0.0.24"},       {"2.2.1", "0.0.25"},       {"2.2.2", "0.0.25.post1"},
+    {"2.3.0", "0.0.26.post1"}, {"2.3.1", "0.0.27"},       {"2.4.0", "0.0.27.post2"},
+    {"2.4.1", "0.0.28.post1"}, {"2.5.0", "0.0.28.post2"}, {"2.5.1", "0.0.29.post1"},
+    {"2.6.0", "0.0.29.post3"}, {"2.7.0", "0.0.30"},       {"2.7.1", "0.0.31.post1"},
+    {"2.8.0", "0.0.32.post2"}, {"2.9.0", "0.0.33.post1"}, {"2.9.1", "0.0.33.post2"},
+};
+
+/* Suggests the xformers for the installed PyTorch, unless vLLM needs that of xformers. */
+static bool mend_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
+                          const struct gp_torch *torch, const struct gp_pypackage *package)
+{
+    if (strcmp(package->name, "xformers") != 0 || gp_pyenv_package(env, "vllm"))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(xformers); i++)
+        if (is_same(xformers[i].torch, torch->version)) {
+            gp_exam_pip(exam, env, GP_PIP_AGAIN, "the one for this PyTorch",
+                        gp_exam_text(exam, "--no-deps xformers==%s --index-url %s",
+                                     xformers[i].xformers, gp_torch_index(exam, torch->cuda)));
+            return true;
+        }
+    return false;
+}
+
+/* Packages that belong to PyTorch must match it; for packages built on it, PyTorch must match them:
+ * `wanted`, for the CUDA of the installed one. */
+static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
+                     const struct gp_pypackage *package, const char *wanted)
+{
+    if (strncmp(package->name, "torch", 5) == 0)
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the version for this PyTorch",
+                    gp_exam_text(exam, "torch==%.*s %s --index-url %s",
+                                 (int)strcspn(torch->version, "+"), torch->version, package->name,
+                                 gp_torch_index(exam, torch->cuda)));
+    else if (mend_xformers(exam, env, torch, package))
+        return;
+    else if (has_build(wanted, torch->cuda))
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the PyTorch that it needs",
+                    gp_torch_packages(exam, env, wanted, gp_torch_index(exam, torch->cuda)));
+    else
+        gp_exam_pip(exam, env, GP_PIP_ADD, "with the PyTorch that it needs",
+                    gp_exam_text(exam, "%s==%.*s", package->name,
+                                 (int)strcspn(package->version, "+"), package->version));
+}
+
+/* Whether it was built from a source between releases: "2.6.0a0+ecf3bae", "0.24.0.dev20250901". The
+ * numbers of two such packages that fit each other can be those of two releases, as in NVIDIA's
+ * images. */
+static bool is_between(const char *version)
+{
+    const char *end = version + strspn(version, "0123456789.");
+    return *end && *end != '+' && strncmp(end, "post", 4) != 0;
+}
+
+/* The PyTorch of a torchvision or torchaudio whose metadata do not name it: 0.22.1 is for 2.7, and
+ * 0.14 for 1.13; torchaudio has PyTorch's own numbers since 2.0. "": unknown. */
+static const char *torch_of(struct gp_exam *exam, const struct gp_torch *torch,
+                            const struct gp_pypackage *package)
+{
+    enum { FIRST_OF_2 = 15, LAST_PAIRED = 24 };
+    unsigned major = gp_version_major(package->version);
+    unsigned minor = gp_version_minor(package->version);
+    bool is_vision = strcmp(package->name, "torchvision") == 0;
+    if (is_between(torch->version) || is_between(package->version))
+        return "";
+    if (!is_vision && (strcmp(package->name, "torchaudio") != 0 || major == 0 ||
+                       (major == 2 && minor > LAST_PAIRED - FIRST_OF_2)))
+        return "";
+    if (!is_vision)
+        return gp_exam_text(exam, "%u.%u", major, minor);
+    if (major != 0 || minor < 2 || minor > LAST_PAIRED)
+        return "";
+    return minor >= FIRST_OF_2 ? gp_exam_text(exam, "2.%u", minor - FIRST_OF_2)
+                               : gp_exam_text(exam, "1.%u", minor - 1);
+}
+
+/* Whether an installed PyTorch is of a release: "2.7" of "2.7.1+cu128". */
+static bool is_release(const char *version, const char *release)
+{
+    return gp_version_major(version) == gp_version_major(release) &&
+           gp_version_minor(version) == gp_version_minor(release);
+}
+
+/* Without metadata that name a PyTorch, the numbers of the versions tell. */
+static void check_numbers(struct gp_exam *exam, const struct gp_pyenv *env,
+                          const struct gp_torch *torch, const struct gp_pypackage *package)
+{
+    const char *release = torch_of(exam, torch, package);
+    if (!release[0] || is_release(torch->version, release))
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "%s %s in %s is for PyTorch %s, but PyTorch %s is installed", package->name,
+                   package->version, env->prefix, release, torch->version);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_why(exam, "Its compiled code does not match: the import fails, or operators are "
+                      "missing (\"operator torchvision::nms does not exist\").");
+    mend_pin(exam, env, torch, package, release);
+}
+
+/* Compiled against one version of PyTorch, named in their metadata, or against the oldest one that
+ * these allow. */
+static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
+                       const struct gp_torch *torch)
+{
+    static const char *const names[] = {"torchvision", "torchaudio", "vllm",
+                                        "xformers",    "lmdeploy",   "gptqmodel"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
+        struct gp_requirement wanted;
+        if (!package || package->is_conda)
+            continue;
+        bool is_said = gp_pypackage_torch(exam, env, package, &wanted);
+        bool is_pinned = is_said && wanted.version[0];
+        const char *version = is_pinned ? wanted.version : wanted.least;
+        if (!is_pinned)
+            check_numbers(exam, env, torch, package);
+        if (!is_said || (is_pinned ? is_same(version, torch->version)
+                                   : gp_version_compare(torch->version, version) >= 0))
+            continue;
+        bool is_close = is_pinned && is_release(torch->version, version);
+        gp_exam_report(exam, is_close ? GP_VERDICT_INFO : gp_pyenv_verdict(env, false),
+                       "%s %s in %s is for PyTorch %s%s, but PyTorch %s is installed", names[i],
+                       package->version, env->prefix, version, is_pinned ? "" : " or newer",
+                       torch->version);
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, package->entry),
+                         "torch%s%s", is_pinned ? "==" : ">=", version);
+        gp_exam_why(exam, is_close ? "Compiled code usually works with another patch release."
+                                   : "Its compiled code does not match: the import fails with an "
+                                     "undefined symbol, or operators are missing.");
+        mend_pin(exam, env, torch, package, version);
+    }
+}
+
+/* torchvision for a different CUDA than PyTorch. */
+static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_torch *torch)
+{
+    char cuda[16] = "", path[GP_PATH_SIZE];
+    const struct gp_pypackage *package = gp_pyenv_package(env, "torchvision");
+    const char *text = package ? gp_pyenv_text(exam, env, "torchvision/version.py") : "";
+    const char *release = package ? torch_of(exam, torch, package) : "";
+    if (release[0] && !is_release(torch->version, release))
+        return; /* has been reported */
+    bool is_for_cpu = package && !*text && strstr(package->version, "+cpu");
+    const char *suffix = package && !*text ? strstr(package->version, "+cu") : NULL;
+    unsigned number = suffix ? (unsigned)strtoul(suffix + 3, NULL, 10) : 0;
+    bool is_stated = gp_python_version(text, "cuda", cuda, sizeof(cuda)) || is_for_cpu;
+    if (!is_stated && number >= 90)
+        (void)snprintf(cuda, sizeof(cuda), "%u.%u", number / 10, number % 10);
+    if ((!is_stated && !cuda[0]) || gp_version_major(cuda) == gp_version_major(torch->cuda) ||
+        !gp_pyenv_path(env, "torchvision/version.py", path))
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "torchvision in %s is for %s%s, PyTorch is for %s%s", env->prefix,
+                   cuda[0] ? "CUDA " : "the CPU", cuda, torch->cuda[0] ? "CUDA " : "the CPU",
+                   torch->cuda);
+    gp_exam_evidence(exam, *text ? path : env->site, "torchvision %s", package->version);
+    gp_exam_why(exam, "Its operators do not run on the GPU, or the import fails.");
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for the same CUDA",
+                gp_exam_text(exam, "--no-deps torchvision==%.*s --index-url %s",
+                             (int)strcspn(package->version, "+"), package->version,
+                             gp_torch_index(exam, torch->cuda)));
+}
+
+/* torchcodec's versions, which do not name a PyTorch: by its page. */
+static const struct {
+    const char *first, *torch;
+} torchcodecs[] = {
+    {"0.1", "2.5"}, {"0.2", "2.6"}, {"0.3", "2.7"}, {"0.6", "2.8"}, {"0.8", "2.9"}, {"0.10", ""},
+};
+
+static void check_torchcodec(struct gp_exam *exam, const struct gp_pyenv *env,
+                             const struct gp_torch *torch)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "torchcodec");
+    const char *release = "", *fitting = "";
+    for (size_t i = 0; package && i < GP_ARRAY_LEN(torchcodecs); i++) {
+        if (gp_version_compare(package->version, torchcodecs[i].first) >= 0)
+            release = torchcodecs[i].torch;
+        if (torchcodecs[i].torch[0] && is_release(torch->version, torchcodecs[i].torch))
+            fitting = torchcodecs[i].first;
+    }
+    if (!release[0] || package->is_conda || is_release(torch->version, release) ||
+        is_between(torch->version) || is_between(package->version))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "torchcodec %s in %s is for PyTorch %s, but PyTorch %s is installed",
+                   package->version, env->prefix, release, torch->version);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_why(exam, "\"Could not load libtorchcodec\".");
+    if (fitting[0])
+        gp_exam_pip(exam, env, GP_PIP_ADD, "the one for this PyTorch",
+                    gp_exam_text(exam, "--no-deps 'torchcodec==%s.*'", fitting));
+    else
+        gp_exam_advice(exam,
+                       "install the version of torchcodec for this PyTorch, as its page says");
+    gp_exam_link(exam, "https://github.com/meta-pytorch/torchcodec#installing-torchcodec");
+}
+
+/* The oldest PyTorch from a version on that runs here, with this Python; false: none. */
+static bool oldest_from(struct gp_exam *exam, const struct gp_pyenv *env, const char *least,
+                        struct gp_build *ret)
+{
+    struct gp_nvidia nv;
+    struct gp_build build;
+    unsigned capability;
+    bool is_found = false;
+    gp_nvidia_read(&nv, exam);
+    struct gp_target target = gp_nvidia_target(&nv);
+    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++) {
+        bool is_for_python =
+            !env->python[0] ||
+            (gp_version_compare(env->python, build.first_python) >= 0 &&
+             (!build.last_python[0] || gp_version_compare(env->python, build.last_python) <= 0));
+        bool is_better =
+            !is_found || (is_same(build.version, ret->version) && build.rank > ret->rank);
+        if (is_better && is_for_python && gp_version_compare(build.version, least) >= 0 &&
+            gp_build_judge(&build, &target, &capability).fit == GP_FIT_WORKS) {
+            *ret = build;
+            is_found = true;
+        }
+    }
+    return is_found;
+}
+
+/* transformers ignores a PyTorch that is older than it requires, in an extra. Its releases that
+ * require one before 2.0 do not look. */
+static void check_transformers(struct gp_exam *exam, const struct gp_pyenv *env,
+                               const struct gp_torch *torch)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "transformers");
+    const char *text =
+        package && !package->is_conda
+            ? gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", package->entry))
+            : NULL;
+    struct gp_requirement wanted;
+    struct gp_build build;
+    bool is_said = false;
+    while (!is_said && text && (text = gp_requirement_next(text, &wanted)))
+        is_said = strcmp(wanted.name, "torch") == 0 && wanted.least[0] && !wanted.version[0];
+    if (!is_said || gp_version_major(wanted.least) < 2 ||
+        gp_version_compare(torch->version, wanted.least) >= 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "transformers %s in %s needs PyTorch %s or newer, but PyTorch %s is installed",
+                   package->version, env->prefix, wanted.least, torch->version);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, package->entry),
+                     "torch>=%s", wanted.least);
+    gp_exam_why(exam,
+                "\"Disabling PyTorch because PyTorch >= %s is required\": models then say that "
+                "they need PyTorch.",
+                wanted.least);
+    if (oldest_from(exam, env, wanted.least, &build))
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the oldest that it takes and that runs here",
+                    gp_torch_packages(exam, env, build.version, gp_torch_index(exam, build.cuda)));
+    else
+        gp_exam_advice(exam, "install a newer PyTorch (gpulse doctor advise torch), or an older "
+                             "transformers");
+}
+
+void gp_check_torch_pins(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_torch *torch)
+{
+    check_pins(exam, env, torch);
+    check_vision(exam, env, torch);
+    check_torchcodec(exam, env, torch);
+    check_transformers(exam, env, torch);
+}

@@ -1,0 +1,145 @@
+/* Commands that change a Python environment: with its own pip, with uv, or with conda. */
+#include "doctor/checks/framework.h"
+#include "doctor/exam.h"
+#include "doctor/readers/searchpath.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_of_uv(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    char path[GP_PATH_SIZE], text[2048];
+    return env->kind == GP_PYENV_VENV &&
+           snprintf(path, sizeof(path), "%s/pyvenv.cfg", env->prefix) < GP_PATH_SIZE &&
+           gp_files_read(&exam->files, path, text, sizeof(text)) > 0 && strstr(text, "\nuv = ");
+}
+
+/* The project whose lock file an environment of uv follows; NULL: none. */
+static const char *project_of_uv(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *slash = strrchr(env->prefix, '/');
+    if (!slash || strcmp(slash, "/.venv") != 0)
+        return NULL;
+    const char *project = gp_exam_text(exam, "%.*s", (int)(slash - env->prefix), env->prefix);
+    return gp_files_exist(&exam->files, gp_exam_text(exam, "%s/uv.lock", project)) ? project : NULL;
+}
+
+/* What `uv pip` has changed, `uv run` and `uv sync` change back, unless the project says so. */
+static void keep_in_project(struct gp_exam *exam, const char *project, const char *packages)
+{
+    static const char option[] = "--index-url ", mark[] = "/whl/";
+    const char *index = strstr(packages, option), *name = index ? strstr(index, mark) : NULL;
+    if (!name || strncmp(packages, "torch", 5) != 0) {
+        gp_exam_advice(exam,
+                       "and the same versions in %s/pyproject.toml: otherwise uv sync "
+                       "changes it back",
+                       project);
+        return;
+    }
+    name += sizeof(mark) - 1;
+    gp_exam_advice(exam,
+                   "and in %s/pyproject.toml, as otherwise uv sync changes it back: an "
+                   "[[tool.uv.index]] with name = \"pytorch-%s\", url = \"%s\" and explicit = "
+                   "true; in [tool.uv.sources] torch = { index = \"pytorch-%s\" }, and so for "
+                   "torchvision and torchaudio",
+                   project, name, index + sizeof(option) - 1, name);
+    gp_exam_link(exam, "https://docs.astral.sh/uv/guides/integration/pytorch/");
+}
+
+/* A container's packages below /usr/local: those of its image, which pip has installed. */
+static bool is_of_image(const struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    return exam->machine.container && env->python[0] && strcmp(env->prefix, "/usr/local") == 0;
+}
+
+/* The option by which pip changes them, where the distribution has marked its Python. */
+static const char *despite_mark(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *mark = gp_exam_text(exam, "/usr/lib/python%s/EXTERNALLY-MANAGED", env->python);
+    return gp_files_exist(&exam->files, mark) ? " --break-system-packages" : "";
+}
+
+void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip how,
+                 const char *note, const char *packages)
+{
+    static const char *const of_pip[] = {"install", "install --force-reinstall", "uninstall -y"};
+    static const char *const of_uv[] = {"install", "install --reinstall", "uninstall"};
+    if (env->kind == GP_PYENV_SYSTEM && is_of_image(exam, env)) {
+        gp_exam_command(exam, note, "python%s -m pip %s%s %s", env->python, of_pip[how],
+                        despite_mark(exam, env), packages);
+    } else if (env->kind == GP_PYENV_SYSTEM) {
+        if (how == GP_PIP_REMOVE)
+            return; /* the new environment does not have it */
+        bool is_apart =
+            exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
+        bool is_2 = env->python[0] == '2';
+        if (is_apart)
+            gp_exam_command(exam, "", "sudo apt install %s", is_2 ? "virtualenv" : "python3-venv");
+        gp_exam_command(
+            exam, "a separate environment: the distribution's stays unchanged", "%s ~/gpu",
+            is_2 ? gp_exam_text(exam, "virtualenv -p python%s", env->python) : "python3 -m venv");
+        gp_exam_command(exam, note, "~/gpu/bin/pip install %s", packages);
+    } else if (env->kind == GP_PYENV_USER) {
+        gp_exam_command(exam, note, "python%s -m pip %s%s %s", env->python[0] ? env->python : "3",
+                        of_pip[how], how == GP_PIP_REMOVE ? "" : " --user", packages);
+    } else if (is_of_uv(exam, env)) {
+        gp_exam_command(exam, note, "uv pip %s --python %s %s", of_uv[how],
+                        gp_exam_quoted(exam, env->prefix), packages);
+        const char *project = how == GP_PIP_REMOVE ? NULL : project_of_uv(exam, env);
+        if (project)
+            keep_in_project(exam, project, packages);
+    } else {
+        gp_exam_command(exam, note, "%s -m pip %s %s",
+                        gp_exam_quoted(exam, gp_exam_text(exam, "%s/bin/python", env->prefix)),
+                        of_pip[how], packages);
+    }
+}
+
+static bool is_program(struct gp_exam *exam, const char *folder, const char *name)
+{
+    return gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name));
+}
+
+const char *gp_conda_program(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char *const names[] = {"conda", "mamba", "micromamba"};
+    const char *envs = strstr(env->prefix, "/envs/"), *home;
+    size_t n = envs ? (size_t)(envs - env->prefix) : strlen(env->prefix);
+    const char *root = gp_exam_text(exam, "%.*s", (int)n, env->prefix);
+    home = gp_machine_variable(&exam->machine, "HOME");
+    const char *const folders[] = {gp_exam_text(exam, "%s/bin", root),
+                                   gp_exam_text(exam, "%s/condabin", root),
+                                   "/bin",
+                                   "/usr/bin",
+                                   "/usr/local/bin",
+                                   gp_exam_text(exam, "%s/.local/bin", home ? home : "/root")};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *list = gp_machine_variable(&exam->machine, "PATH");
+        char folder[GP_PATH_SIZE];
+        while (gp_search_path_next(&list, ":", folder))
+            if (folder[0] == '/' && is_program(exam, folder, names[i]))
+                return names[i];
+        for (size_t k = 0; k < GP_ARRAY_LEN(folders); k++)
+            if (is_program(exam, folders[k], names[i]))
+                return names[i];
+    }
+    return names[0];
+}
+
+/* Keeps the present value behind it: the driver's own directory may be there. */
+void gp_exam_add_wheels(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    gp_exam_command(exam, "before it starts",
+                    "export LD_LIBRARY_PATH=$(IFS=:; set -- %s/nvidia/*/lib; echo \"$*\")"
+                    "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+                    gp_exam_quoted(exam, env->site));
+}
+
+void gp_conda_set(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
+                  const char *value)
+{
+    gp_exam_command(
+        exam, "then activate the environment again", "conda env config vars set -p %s %s=%s%s",
+        gp_exam_quoted(exam, env->prefix), name, value,
+        strcmp(name, "LD_LIBRARY_PATH") == 0 ? "\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"" : "");
+}

@@ -1,0 +1,56 @@
+/* The checks of services; system.c has their rows. */
+#ifndef GP_DOCTOR_CHECKS_SERVICES_H
+#define GP_DOCTOR_CHECKS_SERVICES_H
+
+#include "base/util.h"
+
+struct gp_exam;
+
+bool gp_services_has_hidden(struct gp_exam *exam);
+void gp_services_check_hidden(struct gp_exam *exam);
+
+/* arguments.c: programs that are started for the CPU. */
+bool gp_arguments_have_cpu(struct gp_exam *exam);
+void gp_arguments_check_cpu(struct gp_exam *exam);
+
+/* ollama.c: whether Ollama has its part for the GPUs. */
+bool gp_ollama_is_there(struct gp_exam *exam);
+void gp_ollama_check(struct gp_exam *exam);
+
+/* jellyfin.c: whether its settings fit the GPUs. */
+bool gp_jellyfin_is_there(struct gp_exam *exam);
+void gp_jellyfin_check(struct gp_exam *exam);
+
+/* llama.c: whether llama.cpp was built for a GPU. */
+bool gp_llama_is_there(struct gp_exam *exam);
+void gp_llama_check(struct gp_exam *exam);
+
+/* slurm.c: what Slurm is told of the GPUs. */
+bool gp_slurm_is_there(struct gp_exam *exam);
+void gp_slurm_check(struct gp_exam *exam);
+
+/* licence.c: of virtual GPUs. */
+bool gp_licence_applies(struct gp_exam *exam);
+void gp_licence_check(struct gp_exam *exam);
+
+/* dkms.c: AMD's and Intel's drivers that DKMS builds. */
+bool gp_dkms_is_there(struct gp_exam *exam);
+void gp_dkms_check(struct gp_exam *exam);
+
+/* groups.c: services whose users may not open the GPUs. */
+bool gp_groups_apply(struct gp_exam *exam);
+void gp_groups_check(struct gp_exam *exam);
+
+/* sandbox.c: whether systemd keeps a service from the GPUs' device files. True: it does, and
+ * that is reported. */
+bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes);
+
+/* apt.c: NVIDIA's repositories in apt's sources. */
+bool gp_apt_has_nvidia(struct gp_exam *exam);
+void gp_apt_check(struct gp_exam *exam);
+
+/* xorg.c: what Xorg's configuration and log say of the GPUs. */
+bool gp_xorg_is_there(struct gp_exam *exam);
+void gp_xorg_check(struct gp_exam *exam);
+
+#endif

@@ -1,0 +1,129 @@
+/* Triton compiles a small program at run time, and links it with the driver's library. */
+#include "doctor/checks/framework.h"
+#include "doctor/compat.h"
+#include "doctor/exam.h"
+#include "doctor/readers/ldcache.h"
+#include "doctor/readers/searchpath.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+/* The first version that links with libcuda.so.1: triton-lang/triton#8668. */
+static const char first_without[] = "3.6";
+
+static bool has_name(struct gp_exam *exam, const char *folder)
+{
+    return folder[0] == '/' &&
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/libcuda.so", folder));
+}
+
+/* Whether the linker finds libcuda.so: in its own directories, or in those of these variables. */
+static bool is_found(struct gp_exam *exam)
+{
+    static const char *const variables[] = {"TRITON_LIBCUDA_PATH", "LIBRARY_PATH",
+                                            "LD_LIBRARY_PATH"};
+    char folder[GP_PATH_SIZE];
+    if (gp_system_library(exam, "", "libcuda.so"))
+        return true;
+    for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++) {
+        const char *list = gp_machine_variable(&exam->machine, variables[i]);
+        while (gp_search_path_next(&list, ":;", folder))
+            if (has_name(exam, folder))
+                return true;
+    }
+    return false;
+}
+
+/* The directory of the libcuda.so.1 that the loader finds, where the name is missing; NULL: there
+ * is none, or it has the name. */
+static const char *bare_folder(struct gp_exam *exam)
+{
+    struct gp_ldcache cache;
+    struct gp_library library;
+    size_t from = 0;
+    const char *bare = NULL;
+    if (gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0)
+        return NULL;
+    while (gp_ldcache_find(&cache, "libcuda.so.1", exam->machine.arch, &from, &library)) {
+        const char *folder = gp_exam_text(
+            exam, "%.*s", (int)(strrchr(library.path, '/') - library.path), library.path);
+        if (has_name(exam, folder))
+            return NULL;
+        bare = bare ? bare : folder;
+    }
+    return bare;
+}
+
+/* Whether Triton may compile for one of the GPUs: since version 2 for Volta and newer. */
+static bool has_usable_gpu(struct gp_exam *exam)
+{
+    enum { VOLTA = 70 };
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    for (size_t i = 0; i < nv.count; i++)
+        if (nv.gpus[i].capability == 0 || nv.gpus[i].capability >= VOLTA)
+            return true;
+    return nv.count == 0;
+}
+
+/* The Triton that PyTorch requires by its metadata; "": none in particular. */
+static const char *wanted_by_torch(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *torch = gp_pyenv_package(env, "torch");
+    struct gp_requirement wanted;
+    const char *text =
+        torch && !torch->is_conda
+            ? gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", torch->entry))
+            : NULL;
+    while (text && (text = gp_requirement_next(text, &wanted)))
+        if (strcmp(wanted.name, "triton") == 0 && wanted.version[0] && !wanted.is_extra &&
+            (!wanted.machine[0] || strcmp(wanted.machine, exam->machine.arch) == 0))
+            return gp_exam_text(exam, "%s", wanted.version);
+    return "";
+}
+
+/* PyTorch uses internal functions of Triton, which change between its releases. */
+static void check_release(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");
+    const struct gp_pypackage *torch = gp_pyenv_package(env, "torch");
+    const char *wanted = triton && !triton->is_conda ? wanted_by_torch(exam, env) : "";
+    if (!wanted[0] || (gp_version_major(triton->version) == gp_version_major(wanted) &&
+                       gp_version_minor(triton->version) == gp_version_minor(wanted)))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Triton %s in %s is not the %s that PyTorch %s was made for", triton->version,
+                   env->prefix, wanted, torch->version);
+    gp_exam_evidence(exam, env->site, "%s, %s", triton->entry, torch->entry);
+    gp_exam_why(exam, "torch.compile can fail, as with \"cannot import name 'AttrsDescriptor'\" or "
+                      "\"'triton_key'\".");
+    gp_exam_pip(exam, env, GP_PIP_ADD, "", gp_exam_text(exam, "triton==%s", wanted));
+}
+
+void gp_check_triton(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    const char *folder =
+        exam->machine.is_wsl || !has_usable_gpu(exam) || is_found(exam) ? NULL : bare_folder(exam);
+    for (size_t i = 0; i < envs->count; i++)
+        check_release(exam, &envs->list[i]);
+    for (size_t i = 0; folder && i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");
+        if (!triton || gp_version_compare(triton->version, first_without) >= 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "Triton %s in %s cannot link its programs: libcuda.so is missing",
+                       triton->version, env->prefix);
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/libcuda.so", folder),
+                         "missing; only libcuda.so.1 is there");
+        gp_exam_evidence(exam, env->site, "%s", triton->entry);
+        gp_exam_why(exam, "torch.compile and programs with Triton fail: \"cannot find -lcuda\", or "
+                          "\"libcuda.so cannot found\".");
+        const char *quoted = gp_exam_quoted(exam, folder);
+        gp_exam_command(exam,
+                        "the name that the linker looks for, as a link to the driver's library",
+                        "sudo ln -s libcuda.so.1 %s/libcuda.so", quoted);
+        return;
+    }
+}

@@ -1,0 +1,16 @@
+/* The drivers that Xorg's configuration chooses; xorg.c asks for them. */
+#ifndef GP_DOCTOR_CHECKS_XORG_DEVICE_H
+#define GP_DOCTOR_CHECKS_XORG_DEVICE_H
+
+#include "base/util.h"
+
+struct gp_exam;
+
+/* Whether a section "Device" is there. */
+bool gp_xorg_has_devices(struct gp_exam *exam);
+
+/* Reports a driver that cannot draw on this machine, or draws on another GPU than the one that is
+ * selected; false: there is none. */
+bool gp_xorg_check_devices(struct gp_exam *exam);
+
+#endif

@@ -1,0 +1,27 @@
+/* What this machine shows of an error: the checks of the doctor that its explanation names. */
+#ifndef GP_DOCTOR_EXPLAIN_LOOK_H
+#define GP_DOCTOR_EXPLAIN_LOOK_H
+
+#include "base/util.h"
+
+#include <jansson.h>
+
+struct gp_exam;
+struct gp_known_errors;
+struct gp_strbuf;
+
+/* Runs the checks and groups in a comma list. NULL: it cannot. The exam belongs to the callee,
+ * until the next call. */
+typedef const struct gp_exam *gp_look(const char *checks);
+
+/* Looks for all of the errors at once. NULL: nothing to look at, or `look` is NULL. */
+const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look *look);
+
+/* What the checks in a comma list found: warnings and failures with their fixes or, if there are
+ * none, how many passed; nothing if none applies to this machine, or the exam is NULL. */
+void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks);
+
+/* An array of check, status and summary; null: nothing was looked at. */
+json_t *gp_look_json(const struct gp_exam *exam, const char *checks);
+
+#endif

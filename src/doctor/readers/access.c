@@ -1,0 +1,340 @@
+#include "doctor/readers/access.h"
+
+#include "doctor/exam.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The line of a name in /etc/passwd or /etc/group, after its password; NULL: there is none. */
+static const char *line_of(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *rest =
+            strncmp(line, name, n) == 0 && line[n] == ':' ? strpbrk(line + n + 1, ":\n") : NULL;
+        if (rest && *rest == ':')
+            return rest + 1;
+    }
+    return NULL;
+}
+
+/* The groups that list a user, as in /proc/self/status. */
+static const char *groups_of(struct gp_exam *exam, const char *text, const char *name)
+{
+    const char *found = "";
+    size_t n = strlen(name);
+    for (const char *line = text; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t length = strcspn(line, "\n");
+        const char *one = gp_exam_text(exam, "%.*s", (int)length, line);
+        const char *number = strchr(one, ':') ? strchr(strchr(one, ':') + 1, ':') : NULL;
+        const char *members = number ? strchr(number + 1, ':') : NULL;
+        const char *p = members ? members : "";
+        while (*p && (p = strstr(p + 1, name)))
+            if ((p[-1] == ':' || p[-1] == ',') && (!p[n] || p[n] == ',')) {
+                found = gp_exam_text(exam, "%s %lu", found, strtoul(number + 1, NULL, 10));
+                break;
+            }
+    }
+    return found;
+}
+
+static bool read_named(struct gp_exam *exam, struct gp_arena *scratch, const char *name,
+                       struct gp_identity *ret)
+{
+    const char *users = gp_files_text(&exam->files, scratch, "/etc/passwd", 1 << 20, NULL);
+    const char *groups = gp_files_text(&exam->files, scratch, "/etc/group", 1 << 20, NULL);
+    const char *line = name && name[0] && users && groups ? line_of(users, name) : NULL;
+    char *end;
+    if (!line)
+        return false;
+    ret->user = (unsigned)strtoul(line, &end, 10);
+    ret->group = *end == ':' ? (unsigned)strtoul(end + 1, NULL, 10) : ret->user;
+    ret->groups = groups_of(exam, groups, name);
+    return true;
+}
+
+/* Of a process, by its status: "Uid:\t1000\t1000\t1000\t1000". */
+static bool read_status(const char *text, struct gp_identity *ret)
+{
+    const char *user = text ? strstr(text, "\nUid:") : NULL;
+    const char *group = text ? strstr(text, "\nGid:") : NULL;
+    const char *groups = text ? strstr(text, "\nGroups:") : NULL;
+    if (!user || !group || !groups)
+        return false;
+    ret->user = (unsigned)strtoul(user + 5, NULL, 10);
+    ret->group = (unsigned)strtoul(group + 5, NULL, 10);
+    ret->groups = groups + strlen("\nGroups:");
+    return true;
+}
+
+/* Of /proc/self/status; a copy of a machine may lack it: the user that its environment names. */
+static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch, struct gp_identity *ret)
+{
+    const char *text = gp_files_text(&exam->files, scratch, "/proc/self/status", 65536, NULL);
+    return text ? read_status(text, ret)
+                : read_named(exam, scratch, gp_machine_variable(&exam->machine, "USER"), ret);
+}
+
+static bool is_member(const struct gp_identity *who, unsigned group)
+{
+    const char *p = who->groups + strspn(who->groups, "\t ");
+    for (char *end; *p >= '0' && *p <= '9'; p = end + strspn(end, " "))
+        if (strtoul(p, &end, 10) == group)
+            return true;
+    return who->group == group;
+}
+
+/* "render:x:109:alice" */
+static void name_group(struct gp_exam *exam, struct gp_arena *scratch, unsigned group, char *ret,
+                       size_t size)
+{
+    const char *text = gp_files_text(&exam->files, scratch, "/etc/group", 1 << 20, NULL);
+    (void)snprintf(ret, size, "%u", group);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        size_t name = strcspn(line, ":\n");
+        const char *number = line[name] == ':' ? strpbrk(line + name + 1, ":\n") : NULL;
+        if (number && *number == ':' && number[1] >= '0' && number[1] <= '9' &&
+            strtoul(number + 1, NULL, 10) == group) {
+            (void)snprintf(ret, size, "%.*s", (int)name, line);
+            return;
+        }
+    }
+}
+
+const char *gp_access_members(struct gp_exam *exam, unsigned group)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
+    const char *mark = gp_exam_text(exam, ":%u:", group);
+    for (const char *line = text; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *one = gp_exam_text(exam, "%.*s", (int)strcspn(line, "\n"), line);
+        const char *found = strstr(one, mark);
+        if (found)
+            return found + strlen(mark);
+    }
+    return "";
+}
+
+enum { NOBODY = 65534 }; /* the host's group has no number in this container */
+
+/* Whether this is a user namespace with a part of the numbers. Its root has no more rights than
+ * others to files whose owner or group has no number in it. */
+static bool is_mapped(struct gp_exam *exam)
+{
+    char line[64];
+    return gp_files_line(&exam->files, "/proc/self/uid_map", line, sizeof(line)) &&
+           !strstr(line, "4294967295");
+}
+
+bool gp_identity_of_process(struct gp_exam *exam, const char *status, struct gp_identity *ret)
+{
+    return read_status(gp_files_text(&exam->files, &exam->arena, status, 65536, NULL), ret);
+}
+
+/* NULL: it is not known who. */
+static struct gp_access access_of(struct gp_exam *exam, struct gp_arena *scratch, const char *path,
+                                  const struct gp_identity *who)
+{
+    struct gp_access access = {.is_known = who, .is_root = who && who->user == 0};
+    struct stat st;
+    bool is_confined = access.is_root && is_mapped(exam);
+    access.is_there = gp_files_stat(&exam->files, path, &st) == 0;
+    if (!access.is_there)
+        return access;
+    access.mode = st.st_mode & 0777;
+    access.group = st.st_gid;
+    name_group(exam, scratch, st.st_gid, access.group_name, sizeof(access.group_name));
+    /* As the kernel does it: the first match of owner, group and others decides. */
+    unsigned bits = !access.is_known ? 0
+                    : access.is_root ? (is_confined && st.st_gid == NOBODY ? access.mode : 06)
+                    : who->user == st.st_uid    ? access.mode >> 6
+                    : is_member(who, st.st_gid) ? access.mode >> 3
+                                                : access.mode;
+    access.may_use = (bits & 06) == 06;
+    return access;
+}
+
+struct gp_access gp_access_of_identity(struct gp_exam *exam, const char *path,
+                                       const struct gp_identity *who)
+{
+    struct gp_arena scratch = {0};
+    struct gp_access access = access_of(exam, &scratch, path, who);
+    gp_arena_fini(&scratch);
+    return access;
+}
+
+struct gp_access gp_access_of(struct gp_exam *exam, const char *path)
+{
+    struct gp_arena scratch = {0};
+    struct gp_identity who;
+    bool is_known = read_identity(exam, &scratch, &who);
+    struct gp_access access = access_of(exam, &scratch, path, is_known ? &who : NULL);
+    gp_arena_fini(&scratch);
+    return access;
+}
+
+struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const char *user)
+{
+    struct gp_arena scratch = {0};
+    struct gp_identity who;
+    bool is_known = read_named(exam, &scratch, user, &who);
+    struct gp_access access = access_of(exam, &scratch, path, is_known ? &who : NULL);
+    gp_arena_fini(&scratch);
+    return access;
+}
+
+struct gp_access gp_access_of_process(struct gp_exam *exam, const char *path, const char *status)
+{
+    struct gp_identity who;
+    bool is_known = gp_identity_of_process(exam, status, &who);
+    return gp_access_of_identity(exam, path, is_known ? &who : NULL);
+}
+
+/* The name of the examining user, by number; "": unknown. */
+static const char *own_name(struct gp_exam *exam)
+{
+    struct gp_identity who;
+    const char *users = gp_files_text(&exam->files, &exam->arena, "/etc/passwd", 1 << 20, NULL);
+    if (!read_identity(exam, &exam->arena, &who))
+        return "";
+    const char *mark = gp_exam_text(exam, ":%u:", who.user);
+    for (const char *line = users; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *one = gp_exam_text(exam, "%.*s", (int)strcspn(line, "\n"), line);
+        const char *rest = strchr(one, ':') ? strchr(strchr(one, ':') + 1, ':') : NULL;
+        if (rest && strncmp(rest, mark, strlen(mark)) == 0)
+            return gp_exam_text(exam, "%.*s", (int)strcspn(one, ":"), one);
+    }
+    return "";
+}
+
+/* Whether the examining user is a member of the file's group by now, which may use it, but the
+ * session began before that. */
+static bool is_new(struct gp_exam *exam, const struct gp_access *access)
+{
+    const char *name = own_name(exam), *p = gp_access_members(exam, access->group);
+    size_t n = strlen(name);
+    for (; n > 0 && *p; p += strcspn(p, ","), p += *p == ',')
+        if (strcspn(p, ",") == n && strncmp(p, name, n) == 0)
+            return !exam->machine.container && !access->is_root && (access->mode & 060) == 060;
+    return false;
+}
+
+const char *gp_access_words(struct gp_exam *exam, const struct gp_access *access)
+{
+    return gp_exam_text(exam,
+                        is_new(exam, access) ? "this session began before you were in group %s"
+                                             : "you are not in group %s",
+                        access->group_name);
+}
+
+size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *word,
+                        struct gp_access *ret, const char **ret_path)
+{
+    char **names;
+    size_t denied = 0;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        if (strncmp(names[i], word, strlen(word)) != 0)
+            continue;
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        struct gp_access access = gp_access_of(exam, path);
+        if (!access.is_known || access.may_use || denied++ > 0)
+            continue;
+        *ret = access;
+        *ret_path = path;
+    }
+    return denied;
+}
+
+void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const char *path)
+{
+    gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access->mode, access->group_name,
+                     access->group);
+}
+
+static bool is_lxc(const struct gp_exam *exam)
+{
+    return exam->machine.container && strcmp(exam->machine.container, "lxc") == 0;
+}
+
+bool gp_access_is_foreign(const struct gp_exam *exam, const struct gp_access *access)
+{
+    static const char *const own[] = {"render", "video"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(own); i++)
+        if (strcmp(access->group_name, own[i]) == 0)
+            return false;
+    return is_lxc(exam);
+}
+
+/* The number of the group of the render nodes, or of the group render: "104". */
+static const char *render_of(struct gp_exam *exam)
+{
+    struct gp_access node = gp_access_of(exam, "/dev/dri/renderD128");
+    if (node.is_there && node.group != 0 && !gp_access_is_foreign(exam, &node))
+        return gp_exam_text(exam, "%u", node.group);
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
+    const char *number = line_of(text, "render");
+    return number ? gp_exam_text(exam, "%lu", strtoul(number, NULL, 10))
+                  : "the number of group render here";
+}
+
+/* Of an LXC container, a whole system, whose numbers of groups are not those of its host. */
+static void propose_number(struct gp_exam *exam, const struct gp_access *access, const char *path)
+{
+    const char *why = access->group == 0
+                          ? "give the device to the group of the render nodes for good"
+                      : access->group == NOBODY ? "the device has no group of this container"
+                                                : "the device has the number of the host's group";
+    gp_exam_advice(exam,
+                   "%s: on Proxmox, pass it with its number here, in /etc/pve/lxc/ID.conf: dev0: "
+                   "%s,gid=%s (the line with lxc.mount.entry for it goes); then start the "
+                   "container again",
+                   why, path, render_of(exam));
+    if (access->group != 0 && access->group != NOBODY)
+        gp_exam_advice(exam,
+                       "or, before Proxmox 8.2, give render the number %u in /etc/group here, and "
+                       "a group that has it the former number of render",
+                       access->group);
+}
+
+void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path)
+{
+    const char *kind = exam->machine.container;
+    if (is_new(exam, access)) {
+        gp_exam_evidence(exam, "/etc/group", "%s: %s", access->group_name,
+                         gp_access_members(exam, access->group));
+        gp_exam_advice(exam, "log out and in again; if programs of yours keep running then (tmux, "
+                             "services of systemd --user), reboot");
+        return;
+    }
+    if (gp_access_is_foreign(exam, access))
+        propose_number(exam, access, path);
+    else if (kind && access->group == NOBODY)
+        gp_exam_advice(exam, "the container has no root and does not keep your groups: start it "
+                             "with --group-add keep-groups (podman), as a user who is in the "
+                             "device's group on the host");
+    else if (kind && access->group == 0)
+        gp_exam_advice(exam,
+                       "give %s to group render on the host, with a udev rule; then start the "
+                       "container with --group-add and the number of that group",
+                       path);
+    else if (kind && !is_lxc(exam))
+        gp_exam_advice(exam,
+                       "start the container with --group-add %u (the number matters, not the name)",
+                       access->group);
+    else if (access->group == 0 && strcmp(path, "/dev/kfd") == 0)
+        gp_exam_command(exam, "give it to group render, of which you must be a member; then reboot",
+                        "echo 'KERNEL==\"kfd\", GROUP=\"render\", MODE=\"0660\"' | sudo tee "
+                        "/etc/udev/rules.d/70-kfd.rules");
+    else if (access->group == 0)
+        gp_exam_advice(exam, "only root may use %s: assign it to group render with a udev rule",
+                       path);
+    else
+        gp_exam_command(exam, "then log in again", "sudo usermod -aG %s $USER",
+                        gp_exam_quoted(exam, access->group_name));
+}

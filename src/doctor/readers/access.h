@@ -1,0 +1,59 @@
+/* Whether the examining user may use a device file, by its mode and groups. */
+#ifndef GP_DOCTOR_READERS_ACCESS_H
+#define GP_DOCTOR_READERS_ACCESS_H
+
+#include "base/util.h"
+
+struct gp_exam;
+
+struct gp_access {
+    bool is_there;
+    bool is_known; /* the examining user is known */
+    bool is_root;
+    bool may_use; /* read and write */
+    unsigned mode, group;
+    char group_name[32]; /* its name in /etc/group, or its number */
+};
+
+/* Whom the kernel compares with a file's owner and group. */
+struct gp_identity {
+    unsigned user, group;
+    const char *groups; /* their numbers, "4 24 27", up to another character */
+};
+
+/* Of a process, by its status, "/proc/900/status"; in the exam's arena. False: it is not there. */
+bool gp_identity_of_process(struct gp_exam *exam, const char *status, struct gp_identity *ret);
+
+/* If the file does not exist, only the user is filled in. */
+struct gp_access gp_access_of(struct gp_exam *exam, const char *path);
+
+/* Likewise for a user by name, by the files of users and groups. */
+struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const char *user);
+
+/* Likewise for a process, by its status, and for anyone. */
+struct gp_access gp_access_of_process(struct gp_exam *exam, const char *path, const char *status);
+struct gp_access gp_access_of_identity(struct gp_exam *exam, const char *path,
+                                       const struct gp_identity *who);
+
+/* "you are not in group render", or that the session is too old for it. */
+const char *gp_access_words(struct gp_exam *exam, const struct gp_access *access);
+
+/* The files in a directory whose names begin with a word and that the user may not access: how
+ * many, and the first in *ret. */
+size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *word,
+                        struct gp_access *ret, const char **ret_path);
+
+/* The users that /etc/group lists for a group, "alice,bob"; "": none. */
+const char *gp_access_members(struct gp_exam *exam, unsigned group);
+
+/* Adds to the finding who may use the file. */
+void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const char *path);
+
+/* Whether the device has a group that only its host knows: the number is another group's in this
+ * LXC container, or nobody's. Membership in that group would not be the way to the device. */
+bool gp_access_is_foreign(const struct gp_exam *exam, const struct gp_access *access);
+
+/* Suggests how to get access to a device: through its group, unless that is root's. */
+void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path);
+
+#endif

@@ -1,0 +1,15 @@
+/* NVIDIA's .run installer: a build of the module that failed, by its log. */
+#ifndef GP_DOCTOR_READERS_INSTALLER_H
+#define GP_DOCTOR_READERS_INSTALLER_H
+
+#include "base/util.h"
+
+struct gp_exam;
+struct gp_failed_build;
+
+extern const char gp_installer_log[];
+
+/* The build for the running kernel that failed when the installer last ran; false: none did. */
+bool gp_installer_read(struct gp_exam *exam, struct gp_failed_build *ret);
+
+#endif

@@ -1,0 +1,47 @@
+#include "doctor/readers/opencl.h"
+
+#include "doctor/exam.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Whether the user has told the loader where to look; NixOS' loader has another place. */
+static bool is_directed(struct gp_exam *exam)
+{
+    static const char *const names[] = {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES",
+                                        "OPENCL_VENDOR_PATH"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *value = gp_machine_variable(&exam->machine, names[i]);
+        if (value && value[0])
+            return true;
+    }
+    return gp_files_exist(&exam->files, "/run/opengl-driver");
+}
+
+bool gp_opencl_knows(struct gp_exam *exam, const char *word)
+{
+    static const char folder[] = GP_OPENCL_VENDORS;
+    char **names, text[256];
+    if (is_directed(exam))
+        return true;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    if (n < 0 && n != -ENOENT && n != -ENOTDIR) {
+        gp_exam_unreadable(exam, folder, (int)n);
+        return true;
+    }
+    for (long i = 0; i < n; i++)
+        if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s", folder, names[i]), text,
+                           sizeof(text)) ||
+            strstr(text, word))
+            return true;
+    return false;
+}
+
+const char *gp_opencl_program(struct gp_exam *exam)
+{
+    /* The loader alone says nothing: FFmpeg's packages need it. */
+    static const char *const programs[] = {
+        "/usr/bin/clinfo",          "/usr/bin/hashcat",   "/usr/bin/darktable",  "/usr/bin/clpeak",
+        "/opt/resolve/bin/resolve", "/usr/bin/FAHClient", "/usr/bin/fah-client", NULL};
+    return gp_files_first(&exam->files, programs);
+}

@@ -1,0 +1,19 @@
+/* The running processes of a machine, by their names. */
+#ifndef GP_DOCTOR_READERS_PROCESSES_H
+#define GP_DOCTOR_READERS_PROCESSES_H
+
+struct gp_exam;
+
+struct gp_processes {
+    char **names; /* of what is in /proc */
+    long count, next;
+};
+
+struct gp_processes gp_processes_of(struct gp_exam *exam);
+
+/* The folder of the next process whose name begins with `start`, "/proc/900"; NULL: there is no
+ * more. The kernel keeps 15 bytes of a name. */
+const char *gp_processes_next(struct gp_exam *exam, struct gp_processes *processes,
+                              const char *start);
+
+#endif

@@ -1,0 +1,274 @@
+#include "doctor/readers/searchpath.h"
+
+#include "doctor/exam.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FILE_MAX = 256 << 10, SHOWN_MAX = 4, LINES_MAX = 64 };
+
+bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE])
+{
+    while (*list) {
+        const char *element = *list;
+        size_t n = strcspn(element, marks);
+        *list = element[n] ? element + n + 1 : NULL;
+        if (n >= GP_PATH_SIZE)
+            continue;
+        memcpy(ret, element, n);
+        ret[n] = '\0';
+        return true;
+    }
+    return false;
+}
+
+const char *gp_system_folder(struct gp_exam *exam, size_t i)
+{
+    static const char *const others[] = {"/usr/lib64", "/usr/lib", "/usr/local/lib",
+                                         "/usr/local/lib64"};
+    if (i == 0)
+        return gp_exam_text(exam, "/usr/lib/%s-linux-gnu", exam->machine.arch);
+    return i <= GP_ARRAY_LEN(others) ? others[i - 1] : NULL;
+}
+
+const char *gp_system_library(struct gp_exam *exam, const char *root, const char *name)
+{
+    const char *folder;
+    for (size_t i = 0; (folder = gp_system_folder(exam, i)); i++) {
+        const char *path = gp_exam_text(exam, "%s%s/%s", root, folder, name);
+        if (gp_files_exist(&exam->files, path))
+            return path;
+    }
+    return NULL;
+}
+
+/* "NAME=…" in a line, alone or after words such as "export"; or fish's "set -gx NAME …". */
+static const char *sets(const char *line, size_t length, const char *name)
+{
+    size_t n = strlen(name);
+    const char *end = line + length;
+    while (line < end && isspace((unsigned char)*line))
+        line++;
+    if (line == end || *line == '#')
+        return NULL;
+    bool is_fish = end - line > 4 && strncmp(line, "set ", 4) == 0;
+    for (const char *p = line; (p = memmem(p, (size_t)(end - p), name, n)); p++) {
+        bool begins = p == line || strchr(" \t;\"'", p[-1]);
+        char behind = p + n < end ? p[n] : '\0';
+        if (begins && (behind == '=' || (is_fish && behind == ' ')))
+            return p;
+    }
+    return NULL;
+}
+
+/* The assignment, from the name to the end of the value, as a shell parses it. */
+static size_t length_of_assignment(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    if (text[n] != '=') /* in fish, all words are its value */
+        return strcspn(text, ";#\r\n");
+    for (n++; text[n] && !strchr(" \t;&|\r\n", text[n]); n++)
+        if (text[n] == '"' || text[n] == '\'') {
+            const char end[] = {text[n], '\n', '\0'};
+            n += 1 + strcspn(text + n + 1, end);
+            if (text[n] != end[0])
+                break;
+        }
+    return n;
+}
+
+bool gp_assignment_next(const char **text, const char *name, unsigned *line, const char **ret,
+                        size_t *ret_length)
+{
+    while (**text) {
+        const char *start = *text;
+        size_t n = strcspn(start, "\n");
+        const char *at = sets(start, n, name);
+        *text = start + n + (start[n] == '\n');
+        ++*line;
+        if (at) {
+            *ret = at;
+            *ret_length = length_of_assignment(at, name);
+            while (*ret_length > 0 && strchr(" \t", at[*ret_length - 1]))
+                --*ret_length;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- files in which variables are set ---- */
+
+/* Looks for a variable in many files; `found` gets each line that sets it. */
+struct visit {
+    struct gp_exam *exam;
+    struct gp_arena scratch;
+    const char *name;
+    void (*found)(struct visit *v, const char *place, const char *text, size_t length,
+                  bool is_at_start);
+    const char *place, *value; /* of the last one; NULL: none yet */
+    unsigned lines_max;        /* of a file; 0: LINES_MAX */
+    const char *joined;        /* all of them */
+};
+
+static void look_into(struct visit *v, const char *path)
+{
+    const char *text = gp_files_text(&v->exam->files, &v->scratch, path, FILE_MAX, NULL);
+    const unsigned lines_max = v->lines_max ? v->lines_max : LINES_MAX;
+    unsigned line = 0, found = 0;
+    const char *at, *start = text;
+    size_t length;
+    while (text && found < lines_max && gp_assignment_next(&text, v->name, &line, &at, &length)) {
+        const char *begin = at;
+        while (begin > start && begin[-1] != '\n')
+            begin--;
+        v->found(v, gp_exam_text(v->exam, "%s:%u", path, line), at, length,
+                 begin == at || strncmp(begin, "export ", 7) == 0 ||
+                     strncmp(begin, "set ", 4) == 0);
+        found++;
+    }
+}
+
+static void look_into_folder(struct visit *v, const char *folder)
+{
+    enum { FILES_MAX = 256 };
+    char **names;
+    long n = gp_files_list(&v->exam->files, &v->scratch, folder, &names);
+    for (long i = 0; i < n && i < FILES_MAX; i++) {
+        char path[GP_PATH_SIZE];
+        if (snprintf(path, sizeof(path), "%s/%s", folder, names[i]) < GP_PATH_SIZE)
+            look_into(v, path);
+    }
+}
+
+static void look_into_all(struct visit *v)
+{
+    static const char *const of_user[] = {
+        ".bashrc",   ".bash_profile",           ".profile", ".zshrc", ".zshenv",
+        ".zprofile", ".config/fish/config.fish"};
+    static const char *const of_system[] = {"/etc/environment", "/etc/profile", "/etc/bash.bashrc",
+                                            "/etc/bashrc"};
+    static const char *const environments[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+    const struct gp_machine *m = &v->exam->machine;
+    char path[GP_PATH_SIZE];
+    const char *home = gp_machine_variable(m, "HOME");
+    for (size_t i = 0; home && i < GP_ARRAY_LEN(of_user); i++)
+        if (snprintf(path, sizeof(path), "%s/%s", home, of_user[i]) < GP_PATH_SIZE)
+            look_into(v, path);
+    for (size_t i = 0; i < GP_ARRAY_LEN(of_system); i++)
+        look_into(v, of_system[i]);
+    look_into_folder(v, "/etc/profile.d");
+    for (size_t i = 0; i < GP_ARRAY_LEN(environments); i++) {
+        const char *prefix = gp_machine_variable(m, environments[i]);
+        if (prefix && snprintf(path, sizeof(path), "%s/bin/activate", prefix) < GP_PATH_SIZE)
+            look_into(v, path);
+        if (prefix &&
+            snprintf(path, sizeof(path), "%s/etc/conda/activate.d", prefix) < GP_PATH_SIZE)
+            look_into_folder(v, path);
+    }
+    gp_arena_fini(&v->scratch);
+}
+
+static void show(struct visit *v, const char *place, const char *text, size_t length,
+                 bool is_at_start)
+{
+    (void)is_at_start;
+    gp_exam_evidence(v->exam, place, "%.*s", (int)length, text);
+}
+
+void gp_exam_assignments(struct gp_exam *exam, const char *name)
+{
+    look_into_all(
+        &(struct visit){.exam = exam, .name = name, .found = show, .lines_max = SHOWN_MAX});
+}
+
+void gp_exam_unset(struct gp_exam *exam, const char *name, const char *note)
+{
+    gp_exam_assignments(exam, name);
+    gp_exam_command(exam, note, "unset %s", name);
+}
+
+static void keep(struct visit *v, const char *place, const char *text, size_t length,
+                 bool is_at_start)
+{
+    size_t n = strlen(v->name) + 1;
+    if (!is_at_start || length < n)
+        return;
+    text += n;
+    length -= n;
+    if (length >= 2 && (*text == '"' || *text == '\'') && text[length - 1] == *text) {
+        text++;
+        length -= 2;
+    }
+    v->place = place;
+    v->value = gp_exam_text(v->exam, "%.*s", (int)length, text);
+}
+
+const char *gp_assignment_last(struct gp_exam *exam, const char *name, const char **ret_place)
+{
+    struct visit v = {.exam = exam, .name = name, .found = keep};
+    look_into_all(&v);
+    *ret_place = v.place;
+    return v.value;
+}
+
+/* ---- directories that they add ---- */
+
+/* All values, one after the other; of indented lines, too: their conditions are unknown. */
+static void join(struct visit *v, const char *place, const char *text, size_t length,
+                 bool is_at_start)
+{
+    (void)is_at_start;
+    keep(v, place, text, length, true);
+    v->joined = gp_exam_text(v->exam, "%s:%s", v->joined, v->value ? v->value : "");
+}
+
+/* The variable that an element begins with, "$CUDA_HOME/lib64", and what follows it. */
+static const char *variable_of(struct gp_exam *exam, const char *element, const char **ret_rest)
+{
+    if (element[0] != '$')
+        return "";
+    const char *name = element + 1 + (element[1] == '{');
+    size_t n = 0;
+    while (isalnum((unsigned char)name[n]) || name[n] == '_')
+        n++;
+    *ret_rest = name + n + (element[1] == '{' && name[n] == '}');
+    return gp_exam_text(exam, "%.*s", (int)n, name);
+}
+
+/* An element with the value of the variable or of the "~" that it begins with. */
+static const char *expanded(struct gp_exam *exam, const char *element)
+{
+    const char *rest, *place, *name = variable_of(exam, element, &rest);
+    if (element[0] == '~' && element[1] == '/') {
+        name = "HOME";
+        rest = element + 1;
+    }
+    if (!name[0])
+        return element;
+    const char *value = gp_machine_variable(&exam->machine, name);
+    value = value ? value : gp_assignment_last(exam, name, &place);
+    return value ? gp_exam_text(exam, "%s%s", value, rest) : element;
+}
+
+bool gp_assignments_reach(struct gp_exam *exam, const char *name, const char *file,
+                          bool is_elsewhere)
+{
+    struct visit v = {.exam = exam, .name = name, .found = join, .joined = ""};
+    char element[GP_PATH_SIZE];
+    look_into_all(&v);
+    const char *list = v.joined, *rest;
+    while (gp_search_path_next(&list, ":; ", element)) {
+        if (strcmp(variable_of(exam, element, &rest), name) == 0)
+            continue; /* what the variable has already */
+        const char *folder = expanded(exam, element);
+        bool is_unknown = strpbrk(folder, "$`");
+        if (is_unknown
+                ? is_elsewhere
+                : folder[0] == '/' &&
+                      gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, file)))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,41 @@
+/* Directory lists such as PATH and LD_LIBRARY_PATH, and where a variable is set. */
+#ifndef GP_DOCTOR_READERS_SEARCHPATH_H
+#define GP_DOCTOR_READERS_SEARCHPATH_H
+
+#include "base/io.h"
+
+struct gp_exam;
+
+/* The next element of a list, which may be empty; *list moves past it, and is NULL after the last.
+ * `marks` are the separators: ":" or, for the loader, ":;". Elements that are too long are skipped.
+ * False: no more. */
+bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE]);
+
+/* The i-th directory in which the loader or the linker looks by itself; NULL: no more. */
+const char *gp_system_folder(struct gp_exam *exam, size_t i);
+
+/* The place of a library, "libcuda.so.1" or "dri/iHD_drv_video.so", in those directories below a
+ * root ("": the machine's own); NULL: it is in none. */
+const char *gp_system_library(struct gp_exam *exam, const char *root, const char *name);
+
+/* The next line of a shell file, or of /etc/environment, that sets a variable, after line *line (0
+ * at first): only the assignment, of *ret_length bytes, as the rest of the line may be secret.
+ * False: there is none. */
+bool gp_assignment_next(const char **text, const char *name, unsigned *line, const char **ret,
+                        size_t *ret_length);
+
+/* Adds to the finding the lines of the user's and the system's files that set a variable. */
+void gp_exam_assignments(struct gp_exam *exam, const char *name);
+/* Adds these, and the command that unsets it, with a note on that. */
+void gp_exam_unset(struct gp_exam *exam, const char *name, const char *note);
+
+/* The value that those files give a variable in every new shell, whatever this one has, and its
+ * place; NULL: none. Indented lines are of a function or a condition, and do not count. */
+const char *gp_assignment_last(struct gp_exam *exam, const char *name, const char **ret_place);
+
+/* Whether those files add a directory with this file to a list such as PATH. Also if they add one
+ * whose name is not known, "$(…)/bin", and the file is somewhere else: it may be there. */
+bool gp_assignments_reach(struct gp_exam *exam, const char *name, const char *file,
+                          bool is_elsewhere);
+
+#endif

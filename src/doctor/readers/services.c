@@ -1,0 +1,203 @@
+#include "doctor/readers/services.h"
+
+#include "doctor/exam.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char folder[] = "/etc/systemd/system";
+
+enum { UNIT_MAX = 64 << 10, UNITS_MAX = 512 };
+
+bool gp_service_is_installed(struct gp_exam *exam, const char *unit)
+{
+    static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system",
+                                          "/run/systemd/system"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], unit)))
+            return true;
+    return false;
+}
+
+bool gp_service_is_wanted(struct gp_exam *exam, const char *unit, const char *by)
+{
+    static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system"};
+    struct stat st;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_stat_link(
+                &exam->files, gp_exam_text(exam, "%s/%s.wants/%s", folders[i], by, unit), &st) == 0)
+            return true;
+    return false;
+}
+
+bool gp_service_is_enabled(struct gp_exam *exam, const char *unit)
+{
+    return gp_service_is_wanted(exam, unit, "multi-user.target");
+}
+
+struct search {
+    struct gp_exam *exam;
+    const char *variable; /* NULL: the command */
+    struct gp_service_setting *found;
+    size_t count, most;
+};
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* The value of the variable in "Environment="A=1" B=2"; NULL: it is not set there. */
+static const char *value_in(struct search *s, const char *line, size_t length)
+{
+    size_t n = strlen(s->variable);
+    const char *end = line + length;
+    for (const char *p = line; (p = memmem(p, (size_t)(end - p), s->variable, n)); p += n)
+        if (strchr("= \t\"'", p[-1]) && p + n < end && p[n] == '=') {
+            const char *value = p + n + 1;
+            return gp_exam_text(s->exam, "%.*s", (int)strcspn(value, " \t\"'\r\n"), value);
+        }
+    return NULL;
+}
+
+/* Where the value of a setting begins, "User=ollama" or "User = jellyfin"; NULL: another line. */
+static const char *value_of(const char *line, const char *setting)
+{
+    size_t n = strlen(setting);
+    if (strncmp(line, setting, n) != 0)
+        return NULL;
+    line += n + strspn(line + n, " \t");
+    return *line == '=' ? line + 1 + strspn(line + 1, " \t") : NULL;
+}
+
+/* What is looked for in "Environment=…" or "ExecStart=…"; NULL: another line. */
+static const char *wanted_in(struct search *s, const char *line, size_t length)
+{
+    if (s->variable)
+        return value_of(line, "Environment") ? value_in(s, line, length) : NULL;
+    return value_of(line, "ExecStart") ? gp_exam_text(s->exam, "%.*s", (int)length, line) : NULL;
+}
+
+static void look_into(struct search *s, const char *path, const char *service)
+{
+    const char *text = gp_files_text(&s->exam->files, &s->exam->arena, path, UNIT_MAX, NULL);
+    unsigned number = 1;
+    for (const char *line = text; line && *line; number++) {
+        size_t n = strcspn(line, "\n");
+        const char *value = wanted_in(s, line, n);
+        if (value && s->count < s->most)
+            s->found[s->count++] = (struct gp_service_setting){
+                service, gp_exam_text(s->exam, "%s:%u", path, number), value};
+        line += n + (line[n] == '\n');
+    }
+}
+
+static size_t look_into_all(struct search *s)
+{
+    struct gp_exam *exam = s->exam;
+    char **names, **parts;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < UNITS_MAX; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        if (ends_with(names[i], ".service"))
+            look_into(s, path, names[i]);
+        if (!ends_with(names[i], ".service.d"))
+            continue;
+        long k = gp_files_list(&exam->files, &exam->arena, path, &parts);
+        for (long j = 0; j < k && j < UNITS_MAX; j++)
+            if (ends_with(parts[j], ".conf"))
+                look_into(s, gp_exam_text(exam, "%s/%s", path, parts[j]),
+                          gp_exam_text(exam, "%.*s", (int)strlen(names[i]) - 2, names[i]));
+    }
+    return s->count;
+}
+
+size_t gp_service_settings(struct gp_exam *exam, const char *variable,
+                           struct gp_service_setting *ret, size_t most)
+{
+    return look_into_all(
+        &(struct search){.exam = exam, .variable = variable, .found = ret, .most = most});
+}
+
+size_t gp_service_commands(struct gp_exam *exam, struct gp_service_setting *ret, size_t most)
+{
+    return look_into_all(&(struct search){.exam = exam, .found = ret, .most = most});
+}
+
+static const char *last_value(struct gp_exam *exam, const char *path, const char *setting)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, UNIT_MAX, NULL);
+    const char *found = NULL;
+    for (const char *line = text; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *value = value_of(line, setting);
+        if (value)
+            found = gp_exam_text(exam, "%.*s", (int)strcspn(value, "\r\n"), value);
+    }
+    return found;
+}
+
+const char *gp_service_value(struct gp_exam *exam, const char *unit, const char *setting)
+{
+    static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system"};
+    char **names;
+    const char *found = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
+        found = last_value(exam, gp_exam_text(exam, "%s/%s", folders[i], unit), setting);
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *place = gp_exam_text(exam, "%s/%s.d", folders[i], unit);
+        long n = gp_files_list(&exam->files, &exam->arena, place, &names);
+        for (long k = 0; k < n && k < UNITS_MAX; k++) {
+            const char *value =
+                last_value(exam, gp_exam_text(exam, "%s/%s", place, names[k]), setting);
+            found = value ? value : found;
+        }
+    }
+    return found;
+}
+
+/* Adds the values of a setting in a file to the list; an empty value begins it again. */
+static const char *add_values(struct gp_exam *exam, const char *path, const char *setting,
+                              const char *list)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, UNIT_MAX, NULL);
+    for (const char *line = text; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *value = value_of(line, setting);
+        size_t n = value ? strcspn(value, "\r\n") : 0;
+        if (value)
+            list = n > 0 ? gp_exam_text(exam, "%s%.*s\n", list, (int)n, value) : "";
+    }
+    return list;
+}
+
+const char *gp_service_list(struct gp_exam *exam, const char *unit, const char *setting)
+{
+    static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system"};
+    char **names;
+    const char *list = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folders[i], unit);
+        if (!gp_files_exist(&exam->files, path))
+            continue;
+        list = add_values(exam, path, setting, list);
+        break;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *place = gp_exam_text(exam, "%s/%s.d", folders[i], unit);
+        long n = gp_files_list(&exam->files, &exam->arena, place, &names);
+        for (long k = 0; k < n && k < UNITS_MAX; k++)
+            if (ends_with(names[k], ".conf"))
+                list =
+                    add_values(exam, gp_exam_text(exam, "%s/%s", place, names[k]), setting, list);
+    }
+    return list;
+}
+
+bool gp_service_is_yes(struct gp_exam *exam, const char *unit, const char *setting)
+{
+    const char *value = gp_service_value(exam, unit, setting);
+    return value && value[0] && strchr("yYtT1", value[0]);
+}

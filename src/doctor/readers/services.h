@@ -1,0 +1,42 @@
+/* Services of systemd: which are installed, and the variables that an administrator has set for
+ * them, "Environment=" in the units and drop-ins below /etc/systemd/system. */
+#ifndef GP_DOCTOR_READERS_SERVICES_H
+#define GP_DOCTOR_READERS_SERVICES_H
+
+#include "base/util.h"
+
+struct gp_exam;
+
+struct gp_service_setting {
+    const char *service; /* "ollama.service" */
+    const char *where;   /* "/etc/systemd/system/ollama.service.d/override.conf:3" */
+    const char *value;   /* "" if it is empty */
+};
+
+/* Whether systemd knows a unit, "nvidia-suspend.service", enabled or not. */
+bool gp_service_is_installed(struct gp_exam *exam, const char *unit);
+
+/* Whether another unit, "systemd-suspend.service", starts it. */
+bool gp_service_is_wanted(struct gp_exam *exam, const char *unit, const char *by);
+
+/* Whether it is started at boot, for units that multi-user.target wants. */
+bool gp_service_is_enabled(struct gp_exam *exam, const char *unit);
+
+/* The settings of a variable, at most `most`; returns their number. */
+size_t gp_service_settings(struct gp_exam *exam, const char *variable,
+                           struct gp_service_setting *ret, size_t most);
+
+/* The commands that start services, by the units and drop-ins below /etc/systemd/system; likewise.
+ */
+size_t gp_service_commands(struct gp_exam *exam, struct gp_service_setting *ret, size_t most);
+
+/* The last value of a setting, "User", in a unit and its drop-ins; NULL: none. */
+const char *gp_service_value(struct gp_exam *exam, const char *unit, const char *setting);
+
+/* Whether a setting is on, "PrivateDevices=yes". */
+bool gp_service_is_yes(struct gp_exam *exam, const char *unit, const char *setting);
+
+/* The values of a setting that may be repeated, "DeviceAllow", each with a newline; "": none. */
+const char *gp_service_list(struct gp_exam *exam, const char *unit, const char *setting);
+
+#endif

@@ -1,0 +1,38 @@
+/* A shared library's file: the libraries that it loads, and the functions that it takes from them.
+ */
+#ifndef GP_DOCTOR_READERS_SHARED_H
+#define GP_DOCTOR_READERS_SHARED_H
+
+#include "base/util.h"
+
+struct gp_arena;
+struct gp_files;
+
+/* Only of 64-bit little-endian files; in the arena. */
+struct gp_shared {
+    const char *strings;
+    size_t strings_size;
+    const void *symbols, *entries; /* Elf64_Sym, Elf64_Dyn */
+    size_t symbol_count, entry_count;
+};
+
+/* False: it cannot be read, or is no such library. */
+bool gp_shared_read(struct gp_shared *shared, const struct gp_files *files, struct gp_arena *arena,
+                    const char *path);
+
+/* Likewise without its functions, which are many in a large library. */
+bool gp_shared_read_libraries(struct gp_shared *shared, const struct gp_files *files,
+                              struct gp_arena *arena, const char *path);
+
+/* The next library that it loads, "libcudnn.so.8"; the next index in *from. NULL: no more. */
+const char *gp_shared_needed(const struct gp_shared *shared, size_t *from);
+
+/* Where it looks for them first, "$ORIGIN/../lib:…"; "": nowhere. */
+const char *gp_shared_run_path(const struct gp_shared *shared);
+
+/* The first function with this beginning that it takes from elsewhere and `other` does not have;
+ * NULL: there is none, or the functions of one are unknown. */
+const char *gp_shared_lacks(const struct gp_shared *shared, const char *start,
+                            const struct gp_shared *other);
+
+#endif
