@@ -92,7 +92,7 @@ static const char *needs_amdgpu(struct gp_exam *exam)
                : NULL;
 }
 
-/* Both modules must be told, as radeon otherwise takes the card first. */
+/* Both modules need the option, as radeon otherwise takes the card first. */
 static void hand_over(struct gp_exam *exam)
 {
     gp_exam_module_setting(exam, "let radeon leave such cards", "gcn-radeon.conf",

@@ -263,7 +263,8 @@ static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
     struct gp_gfxlist taken = {.count = 1};
     const char *value = gp_machine_variable(&exam->machine, override_name);
     struct gp_service_setting set[1];
-    /* Where a service is told, it is what uses this ROCm; an environment of Python is a user's. */
+    /* Where a service is configured, it is what uses this ROCm; an environment of Python is a
+     * user's. */
     if (!value && !library->env && gp_service_settings(exam, override_name, set, 1) > 0 &&
         gp_amd_read_override(set[0].value, taken.names[0]) && !find_missing(&taken, library))
         value = set[0].value;

@@ -214,7 +214,7 @@ static void look_at(void *data, const struct gp_pymodule *module)
     }
 }
 
-/* ---- whether it is told ---- */
+/* ---- whether it is reported ---- */
 
 /* The CUDA of a library by its name, "10.1" of "libcudart.so.10.1"; "": the name has its own
  * numbers. */

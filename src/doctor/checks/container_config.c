@@ -350,7 +350,7 @@ void gp_container_check_operator(struct gp_exam *exam)
     gp_exam_evidence(exam, library->path, "present");
     gp_exam_why(exam,
                 "Its toolkit hands the driver to containers from there: \"libnvidia-ml.so.1: "
-                "cannot open shared object file\". It was told to install the driver itself.");
+                "cannot open shared object file\". It is configured to install the driver itself.");
     gp_exam_command(exam, "it restarts the Operator's pods on all nodes",
                     "%skubectl patch clusterpolicies.nvidia.com/cluster-policy --type merge "
                     "-p '{\"spec\":{\"driver\":{\"enabled\":false}}}'",

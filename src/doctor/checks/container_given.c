@@ -270,7 +270,7 @@ static bool gets_driver(const struct gp_exam *exam, const struct gp_docker_conta
     return c->is_running && exam->machine.nvidia_count > 0 && gp_docker_has_gpus(c);
 }
 
-/* Unless it is told more, a container gets the driver's parts for computing, without NVENC. False:
+/* By default, a container gets the driver's parts for computing, without NVENC. False:
  * nothing was reported. */
 static bool check_video(struct gp_exam *exam, const struct gp_docker_container *c)
 {

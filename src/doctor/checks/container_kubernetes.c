@@ -107,7 +107,7 @@ static void report(struct gp_exam *exam, const char *engine, const char *path, c
                       "for \"nvidia\" is configured.");
 }
 
-/* The device plugin's socket: it has found GPUs, and has told the kubelet. */
+/* The device plugin's socket: it has found GPUs, and has registered them with the kubelet. */
 static bool has_plugin(struct gp_exam *exam)
 {
     char **names;

@@ -1,4 +1,4 @@
-/* A node of Kubernetes: whether anything has told it of its GPUs. */
+/* A node of Kubernetes: whether anything has reported its GPUs to it. */
 #include "doctor/checks/container.h"
 
 #include "doctor/checks/container_host.h"

@@ -27,7 +27,7 @@ static bool is_made_up(struct gp_exam *exam)
            strstr(model, "Common 32-bit KVM processor");
 }
 
-/* Of an old CPU, which a hypervisor was told to show. */
+/* Of an old CPU, which a hypervisor is configured to show. */
 static bool is_old_model(struct gp_exam *exam)
 {
     const char *model = cpu_value(exam, "model name");

@@ -51,7 +51,7 @@ static const struct model *model_of(const struct gp_pci_gpu *gpu)
     return NULL;
 }
 
-/* Whether the kernel was told to drive GPUs that it does not support. */
+/* Whether an option makes the kernel drive GPUs that it does not support. */
 static bool is_forced(const struct gp_exam *exam)
 {
     char line[4096];

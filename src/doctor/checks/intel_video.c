@@ -40,7 +40,7 @@ static bool is_set_in_files(struct gp_exam *exam)
     return false;
 }
 
-/* Whether i915 was told to load HuC, and the evidence. −1 stands for its default. */
+/* Whether an option makes i915 load HuC, and the evidence. −1 stands for its default. */
 static bool loads_huc(struct gp_exam *exam, const char **ret_where, const char **ret_text)
 {
     enum { LOAD_HUC = 2 };

@@ -14,7 +14,7 @@ enum { MOST = 64 };
 /* The option by which layers of a model are put on the GPU; newer releases do so by themselves. */
 static const char *const options[] = {"-ngl", "--n-gpu-layers", "--gpu-layers"};
 
-/* A program of llama.cpp that was told to use the GPU. */
+/* A program of llama.cpp that was started with options to use the GPU. */
 struct program {
     const char *path;  /* "/home/ada/llama.cpp/build/bin/llama-server"; "": unknown */
     const char *where; /* the unit's line, or the process */

@@ -44,7 +44,7 @@ static bool is_handed_over(const struct gp_exam *exam)
     return m->nvidia_count > 0;
 }
 
-/* Whether another check has told what the line is about, or what it follows from: when NVIDIA's
+/* Whether another check has reported what the line is about, or what it follows from: when NVIDIA's
  * driver or its hardware has failed, its messages are consequences. */
 static bool is_told(const struct gp_exam *exam, const struct gp_log_known *known)
 {

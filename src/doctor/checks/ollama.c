@@ -403,14 +403,14 @@ static void report_untold(struct gp_exam *exam, const struct server *server, con
         gp_exam_advice(exam, "or, in a terminal: %s=%s ollama serve", override_name, set->value);
 }
 
-/* No one tells it to take the GPU for one that it has code for. */
+/* Nothing makes it take the GPU for one that it has code for. */
 static void report_unset(struct gp_exam *exam, const struct server *server, const char *place,
                          const char *gfx, const char *value)
 {
     bool by_hand = server->is_by_hand;
     const char *shell = gp_machine_variable(&exam->machine, override_name);
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "Ollama%s computes on the CPU: it has no code for %s, and is not told to take "
+                   "Ollama%s computes on the CPU: it has no code for %s, and is not set to take "
                    "the GPU for another one",
                    by_hand ? "" : "'s service", gfx);
     gp_exam_evidence(exam, place, "%s", gfx);
@@ -430,7 +430,7 @@ static void report_unset(struct gp_exam *exam, const struct server *server, cons
     gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
 }
 
-/* The only AMD GPU is of a model that Ollama must be told to take for another one. */
+/* The only AMD GPU is of a model that Ollama must be set to take for another one. */
 static void report_amd(struct gp_exam *exam)
 {
     enum { SERVICES = 16 };

@@ -35,7 +35,7 @@ void gp_onnx_install_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsi
     gp_exam_add_wheels(exam, env);
 }
 
-/* Whether the loader is told of packages; /usr/local/nvidia/lib64 in images is the driver's. */
+/* Whether the loader searches packages; /usr/local/nvidia/lib64 in images is the driver's. */
 static bool is_wheel_on_path(struct gp_exam *exam)
 {
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");

@@ -96,7 +96,7 @@ static const char *reached(struct gp_exam *exam, const struct gp_ldcache *cache,
     return found ? found : library_in(exam, "/usr/local/cuda/lib64", name, has_number);
 }
 
-/* Whether it opens the library, as far as can be told. */
+/* Whether it opens the library, as far as that is known. */
 static bool is_opened(struct gp_exam *exam, const struct gp_ldcache *cache,
                       const struct opened *library)
 {

@@ -25,7 +25,7 @@ void gp_jellyfin_check(struct gp_exam *exam);
 bool gp_llama_is_there(struct gp_exam *exam);
 void gp_llama_check(struct gp_exam *exam);
 
-/* slurm.c: what Slurm is told of the GPUs. */
+/* slurm.c: what Slurm knows of the GPUs. */
 bool gp_slurm_is_there(struct gp_exam *exam);
 void gp_slurm_check(struct gp_exam *exam);
 

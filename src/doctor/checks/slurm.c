@@ -1,4 +1,4 @@
-/* What Slurm is told of this node's GPUs: slurm.conf and gres.conf. */
+/* What Slurm knows of this node's GPUs: slurm.conf and gres.conf. */
 #include "doctor/checks/services.h"
 
 #include "doctor/exam.h"

@@ -85,7 +85,7 @@ static const char *gpu_wanted(struct gp_exam *exam, const struct gp_pyenv *env,
     return env->is_active || env->is_named ? gp_project_program(exam, env, words) : NULL;
 }
 
-/* Whether the directory that Theano is told of has the compiler. */
+/* Whether the directory in Theano's settings has the compiler. */
 static bool is_told(struct gp_exam *exam)
 {
     const char *path, *settings = settings_of(exam, &path), *place;

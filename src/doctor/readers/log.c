@@ -352,8 +352,8 @@ static bool is_without_gpu(const struct gp_docker_container *c)
            !(runtime && (strstr(runtime, "nvidia") || strstr(runtime, "amd")));
 }
 
-/* Programs that try a GPU say so where there is none to be had: no fault, and no news where they
- * are told to use the CPU. */
+/* Programs that try a GPU say so where there is none: no fault, and not worth a line where they
+ * are configured for the CPU. */
 static void lower_tried(struct gp_log *log, size_t first, bool is_for_cpu)
 {
     static const char tried[] = "cuda.100,cuda.count-100,ffmpeg.cuinit-none,ld.libcuda,ld.nvml,"

@@ -63,7 +63,7 @@ const struct gp_log_line *gp_log_find_for(struct gp_exam *exam, enum gp_kmsg_kin
 
 /* The most severe known error in the logs of these families (a comma list), for a check that
  * reports what it led to; a line that names another device than this GPU ("": any) is none. It
- * counts as told. NULL: there is none. */
+ * counts as reported. NULL: there is none. */
 const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *families,
                                          const char *bus_id);
 
@@ -71,7 +71,8 @@ const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *famil
  * least a warning, the first advice is to make sure that it is genuine. */
 void gp_log_show_known(struct gp_exam *exam, const struct gp_log_known *known);
 
-/* One of these errors (ids, a comma list) in the logs; it counts as told. NULL: there is none. */
+/* One of these errors (ids, a comma list) in the logs; it counts as reported. NULL: there is none.
+ */
 const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids);
 
 /* Likewise for one GPU; a line that names another device is none. */

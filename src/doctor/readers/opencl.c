@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Whether the user has told the loader where to look; NixOS' loader has another place. */
+/* Whether the user has set where the loader looks; NixOS' loader has another place. */
 static bool is_directed(struct gp_exam *exam)
 {
     static const char *const names[] = {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES",
