@@ -35,9 +35,11 @@ static bool propose_tensorflow(struct gp_exam *exam, const struct gp_nvidia *nv,
                        build.cuda, build.cudnn);
     gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "it has the same files",
                 gp_pyenv_package(c->env, "tensorflow-cpu") ? "tensorflow-cpu" : "tensorflow");
-    gp_exam_pip(exam, c->env, GP_PIP_ADD,
-                gp_exam_text(exam, "the same version for GPUs, with CUDA %s", build.cuda),
-                gp_exam_text(exam, "tensorflow-gpu==%s", c->version));
+    bool has_both = gp_pyenv_package(c->env, "tensorflow-gpu");
+    gp_exam_pip(
+        exam, c->env, has_both ? GP_PIP_AGAIN : GP_PIP_ADD,
+        gp_exam_text(exam, "the same version for GPUs, with CUDA %s", build.cuda),
+        gp_exam_text(exam, "%stensorflow-gpu==%s", has_both ? "--no-deps " : "", c->version));
     return true;
 }
 
