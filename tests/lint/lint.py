@@ -459,6 +459,23 @@ def rule_folders_are_on_the_map():
             yield "CONTRIBUTING.md", 1, f"there is no {place}"
 
 
+def rule_files_are_on_the_map():
+    """docs/design/folders.md: what it names exists, and the files of its folders are named; of checks, only what they share."""
+    page = "docs/design/folders.md"
+    for section in re.split(r"^## ", text_of(page), flags=re.M)[1:]:
+        folder = section.split("\n", 1)[0]
+        files = {Path(name).name.rsplit(".", 1)[0] for name in FILES
+                 if str(Path(name).parent) == folder and name.endswith((".c", ".h", ".def"))}
+        named = {name.removesuffix(".def") for name in re.findall(r"`([a-z_0-9.]+)`", section)}
+        families = [name + "_" for name in re.findall(r"`([a-z]+)_…`", section)]
+        for name in sorted(named - files):
+            if not any(file.startswith(name) for file in files):
+                yield page, 1, f"there is no {name} in {folder}"
+        for name in sorted(files - named):
+            if folder != "src/doctor/checks" and not name.endswith("_internal") and not name.startswith(tuple(families)):
+                yield page, 1, f"{folder}/{name} is missing"
+
+
 # ---- texts for users
 
 LITERALS = re.compile(r'//[^\n]*|/\*.*?\*/|#include[^\n]*|(?:"(?:\\.|[^"\\\n])*"\s*)+', re.S)
