@@ -29,6 +29,9 @@ void gp_driver_check_graphics(struct gp_exam *exam);
 /* The part of it for containers, too: files that name NVIDIA's driver to Vulkan and EGL. */
 void gp_driver_check_registers(struct gp_exam *exam);
 
+/* driver_narrow.c: its libraries for programs of 32 bits, a part of driver.libraries */
+void gp_driver_check_narrow(struct gp_exam *exam);
+
 /* driver_nvenc.c */
 void gp_driver_check_nvenc(struct gp_exam *exam);
 

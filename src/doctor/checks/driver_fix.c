@@ -437,6 +437,19 @@ const char *gp_driver_flavour(struct gp_exam *exam)
     return gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver));
 }
 
+const char *gp_driver_libraries_package(struct gp_exam *exam, const char *end, const char *usual)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++) {
+        const struct gp_package *package = &in->packages[i];
+        const char *last = strstr(package->name, end), *rest = last ? last + strlen(end) : NULL;
+        if (rest && (!rest[0] || strcmp(rest, "-tkg") == 0) &&
+            strncmp(package->name, "nvidia-", 7) == 0 && strcmp(package->state, "installed") == 0)
+            return package->name;
+    }
+    return usual;
+}
+
 /* Once the installer's module is removed, libraries that came alone, as what another package needs,
  * have none. */
 void gp_driver_fix_packages(struct gp_exam *exam, const char *names)

@@ -16,6 +16,11 @@ void gp_driver_fix_install(struct gp_exam *exam);
 /* The branch and flavour of Ubuntu's packages of the driver: "535-server". */
 const char *gp_driver_flavour(struct gp_exam *exam);
 
+/* The installed package of the driver's libraries, by its last word: of Debian
+ * "nvidia-tesla-470-driver-libs", of Arch "nvidia-470xx-utils", of nvidia-all "nvidia-utils-tkg".
+ * `usual`: there is none. */
+const char *gp_driver_libraries_package(struct gp_exam *exam, const char *end, const char *usual);
+
 /* How to restore the files of these packages, after the .run installer's were removed. */
 void gp_driver_fix_packages(struct gp_exam *exam, const char *names);
 
@@ -47,6 +52,10 @@ bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version);
 
 /* Whether a repository of negativo17 with the driver is enabled. */
 bool gp_driver_has_negativo17(struct gp_exam *exam);
+
+/* Whether dnf's log has the libraries under the names of negativo17's and NVIDIA's packages, and
+ * not under that of RPM Fusion's. */
+bool gp_driver_has_libraries_of_others(struct gp_exam *exam);
 
 /* Why a module that uses a symbol is refused, if this line of a build of the driver's version says
  * so; false: it does not. */

@@ -341,9 +341,7 @@ bool gp_driver_has_negativo17(struct gp_exam *exam)
     return false;
 }
 
-/* Whether dnf's log has no package of RPM Fusion's driver but the module's source, and the
- * libraries under the names of the others. */
-static bool has_libraries_of_others(struct gp_exam *exam)
+bool gp_driver_has_libraries_of_others(struct gp_exam *exam)
 {
     static const char *const logs[] = {"/var/log/dnf.rpm.log", "/var/log/dnf5.log"};
     enum { LAST_BYTES = 1 << 20 };
@@ -449,7 +447,7 @@ bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version)
     gp_exam_evidence(exam, path, "enabled, with other packages of the driver than RPM Fusion's");
     gp_exam_why(exam, "The module is of RPM Fusion's packages, the libraries are of another "
                       "repository's: the driver must come from one of them.");
-    if (is_negativo17 && has_libraries_of_others(exam)) {
+    if (is_negativo17 && gp_driver_has_libraries_of_others(exam)) {
         return_to_negativo17(exam);
     } else {
         exclude_packages(exam, "take everything but the driver from that repository",

@@ -13,119 +13,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Arch's pacman offers AMD's Vulkan driver first to what needs any. */
-static void remove_amdvlk(struct gp_exam *exam)
-{
-    static const char *const words[] = {"amdvlk", "lib32-amdvlk", NULL};
-    struct gp_package *packages;
-    const char *names = "";
-    long n = exam->machine.amd_count > 0 || exam->machine.distro != GP_DISTRO_ARCH
-                 ? 0
-                 : gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < n; i++)
-        if (strstr(packages[i].name, words[0]))
-            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", packages[i].name);
-    if (!names[0])
-        return;
-    gp_exam_evidence(exam, "/var/lib/pacman/local", "%s: Vulkan for GPUs of AMD, without one",
-                     names);
-    gp_exam_command(exam, "then remove AMD's Vulkan driver, which was installed instead",
-                    "sudo pacman -R %s", names);
-}
-
-/* The installed package of the driver's libraries, by its last word: of Debian
- * "nvidia-tesla-470-driver-libs", of Arch "nvidia-470xx-utils", of nvidia-all "nvidia-utils-tkg".
- */
-static const char *libraries_package(struct gp_exam *exam, const char *end, const char *usual)
-{
-    const struct gp_install *in = gp_install_of(exam);
-    for (size_t i = 0; i < in->package_count; i++) {
-        const struct gp_package *package = &in->packages[i];
-        const char *last = strstr(package->name, end), *rest = last ? last + strlen(end) : NULL;
-        if (rest && (!rest[0] || strcmp(rest, "-tkg") == 0) &&
-            strncmp(package->name, "nvidia-", 7) == 0 && strcmp(package->state, "installed") == 0)
-            return package->name;
-    }
-    return usual;
-}
-
-static void fix_narrow(struct gp_exam *exam)
-{
-    const struct gp_install *in = gp_install_of(exam);
-    enum gp_distro distro = exam->machine.distro;
-    const char *of_arch = "nvidia-utils";
-    if (in->run_trace[0] && in->package_count == 0) {
-        gp_exam_advice(exam, "run NVIDIA's .run installer again, with --install-compat32-libs");
-        return;
-    }
-    const char *package = distro == GP_DISTRO_DEBIAN
-                              ? libraries_package(exam, "-driver-libs", "nvidia-driver-libs")
-                          : distro == GP_DISTRO_ARCH ? libraries_package(exam, "-utils", of_arch)
-                                                     : gp_driver_flavour(exam);
-    if (distro == GP_DISTRO_ARCH && strcmp(package, of_arch) != 0)
-        gp_exam_advice(
-            exam,
-            "build the package lib32-%s, of the same version, from the AUR or with nvidia-all",
-            package);
-    else
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES_32, package, NULL);
-}
-
-/* Programs of 32 bits need a driver's libraries of their own. */
-static void check_narrow(struct gp_exam *exam)
-{
-    static const char *const wide[] = {"/usr/lib/x86_64-linux-gnu/libGLX_nvidia.so.0",
-                                       "/usr/lib64/libGLX_nvidia.so.0", NULL};
-    static const char *const narrow[] = {"/usr/lib/i386-linux-gnu/libGLX_nvidia.so.0",
-                                         "/usr/lib32/libGLX_nvidia.so.0",
-                                         "/usr/lib/i386-linux-gnu/nvidia", NULL};
-    static const char small[] = "/usr/lib/libGLX_nvidia.so.0"; /* unless /usr/lib64 is /usr/lib */
-    char real[GP_PATH_SIZE];
-    const char *program = gp_vulkan_narrow_user(exam);
-    bool has_apt =
-        exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
-    bool is_split =
-        !gp_files_real(&exam->files, "/usr/lib64", real) || strcmp(real, "/usr/lib") != 0;
-    if (!program || !gp_files_first(&exam->files, wide) || gp_files_first(&exam->files, narrow) ||
-        (is_split && gp_files_exist(&exam->files, small)))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "the driver's 32-bit libraries, which %s needs, are not installed",
-                   strstr(program, "steam") ? "Steam" : "32-bit Wine");
-    gp_exam_evidence(exam, has_apt ? narrow[0] : is_split ? small : narrow[1], "missing");
-    gp_exam_evidence(exam, program, "present");
-    gp_exam_why(exam, "32-bit programs and games then find only software rendering (swrast), or "
-                      "end with GLXBadFBConfig.");
-    fix_narrow(exam);
-    remove_amdvlk(exam);
-}
-
-/* They are updated apart from the others, and must have the same version. */
-static void check_narrow_version(struct gp_exam *exam)
-{
-    static const char *const narrow[] = {"/usr/lib/i386-linux-gnu/libGLX_nvidia.so.0",
-                                         "/usr/lib32/libGLX_nvidia.so.0", NULL};
-    static const char mark[] = ".so.";
-    const struct gp_driver_library *wide = gp_install_library(gp_install_of(exam));
-    const char *path = gp_files_first(&exam->files, narrow);
-    char real[GP_PATH_SIZE];
-    if (!wide || !path || !gp_files_real(&exam->files, path, real) ||
-        !gp_vulkan_is_narrow(exam, real))
-        return;
-    const char *file = strrchr(real, '/'), *at = strstr(file, mark);
-    const char *version = at ? at + sizeof(mark) - 1 : "";
-    if (!strchr(version, '.') || gp_install_same(version, wide->version))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "the driver's 32-bit libraries have version %s, the others %s", version,
-                   wide->version);
-    gp_exam_evidence(exam, path, "links to %s", real);
-    gp_exam_evidence(exam, wide->path, "links to %s", wide->real);
-    gp_exam_why(exam, "32-bit programs and games, such as Steam, end with \"API mismatch\" in the "
-                      "kernel log, or find no GLX.");
-    fix_narrow(exam);
-}
-
 /* The loader's file for NVIDIA's Vulkan driver, which names the driver's library. */
 static void check_vulkan(struct gp_exam *exam)
 {
@@ -374,12 +261,12 @@ static void check_opencl_package(struct gp_exam *exam)
     gp_exam_evidence(exam, program, "present: it uses OpenCL");
     gp_exam_why(exam, "It is a package of its own, which the driver does not bring.");
     if (is_debian) {
-        const char *name = libraries_package(exam, "-driver-libs", "nvidia-driver-libs");
+        const char *name = gp_driver_libraries_package(exam, "-driver-libs", "nvidia-driver-libs");
         gp_exam_command(exam, "", "sudo apt install %.*s-opencl-icd",
                         (int)(strstr(name, "-driver-libs") - name), name);
         return;
     }
-    const char *utils = libraries_package(exam, "-utils", usual);
+    const char *utils = gp_driver_libraries_package(exam, "-utils", usual);
     const char *name = opencl_of_arch(exam, utils);
     if (strcmp(utils, usual) == 0)
         gp_exam_command(exam, "", "sudo pacman -Syu %s", name);
@@ -584,8 +471,7 @@ static void check_wayland(struct gp_exam *exam)
 
 void gp_driver_check_graphics(struct gp_exam *exam)
 {
-    check_narrow(exam);
-    check_narrow_version(exam);
+    gp_driver_check_narrow(exam);
     check_opencl(exam);
     check_opencl_package(exam);
     check_opencl_name(exam);
