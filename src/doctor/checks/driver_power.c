@@ -2,6 +2,7 @@
  */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/lines.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/services.h"
 
@@ -93,6 +94,116 @@ static bool report_no_units(struct gp_exam *exam, const char *path, const char *
     return true;
 }
 
+/* ---- services that hang ---- */
+
+static const struct sleep_unit {
+    const char *unit, *words, *summary;
+} sleep_units[] = {
+    {"nvidia-resume.service", "NVIDIA system resume actions",
+     "the driver's service for resuming after a suspend hangs: the screen stays black"},
+    {"nvidia-suspend.service", "NVIDIA system suspend actions",
+     "the driver's service for suspending hangs: the machine does not go to sleep"},
+};
+
+/* Whether systemd writes about the unit in this line: by its name, or older ones by its words. */
+static bool is_about(const char *line, size_t n, const struct sleep_unit *unit, const char *verb)
+{
+    static const char program[] = "systemd[1]: ";
+    const char *at = memmem(line, n, program, sizeof(program) - 1);
+    if (!at)
+        return false;
+    at += sizeof(program) - 1;
+    n -= (size_t)(at - line);
+    return n > strlen(verb) && memcmp(at, verb, strlen(verb)) == 0 &&
+           (memmem(at, n, unit->unit, strlen(unit->unit)) ||
+            memmem(at, n, unit->words, strlen(unit->words)));
+}
+
+/* Whether so much time passed between two lines of a log that no such service takes it. */
+static bool is_long(struct gp_exam *exam, const char *from, const char *to)
+{
+    enum { LONGEST_S = 45 };
+    struct gp_kmsg a, b;
+    (void)gp_kmsg_parse(from, &a);
+    (void)gp_kmsg_parse(gp_exam_text(exam, "%.*s", (int)strcspn(to, "\n"), to), &b);
+    return a.clock == GP_KMSG_WALL && b.clock == GP_KMSG_WALL &&
+           b.time_ns > a.time_ns + LONGEST_S * GP_NS_PER_S;
+}
+
+/* The line that says that the unit was started for the last time, if none says that it ended, and
+ * the machine went on to write to its log; NULL: it ended, or that is unknown. */
+static const char *never_ended(struct gp_exam *exam, const char *path,
+                               const struct sleep_unit *unit)
+{
+    enum { LAST_BYTES = 1 << 20 };
+    static const char boot[] = "kernel: Linux version", boot_at[] = "] Linux version";
+    size_t size = 0, n;
+    const char *text = gp_files_tail(&exam->files, &exam->arena, path, LAST_BYTES, &size);
+    const char *line, *start = NULL, *last = NULL;
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    bool is_same_boot = true;
+    while (gp_lines_next(&lines, &line, &n)) {
+        if (is_about(line, n, unit, "Starting ")) {
+            start = gp_exam_text(exam, "%.*s", n < 300 ? (int)n : 300, line);
+            last = NULL;
+            is_same_boot = true;
+        } else if (is_about(line, n, unit, "")) {
+            start = NULL;
+        } else if (memmem(line, n, boot, sizeof(boot) - 1) ||
+                   memmem(line, n, boot_at, sizeof(boot_at) - 1)) {
+            is_same_boot = false;
+        } else if (is_same_boot && n > 0) {
+            last = line;
+        }
+    }
+    return start && last && is_long(exam, start, last) ? start : NULL;
+}
+
+/* Without its script the kernel tells the driver of a suspend, which saves what it needs. */
+static void fix_hanging(struct gp_exam *exam)
+{
+    static const char *const hooks[] = {"/usr/lib/systemd/system-sleep/nvidia",
+                                        "/lib/systemd/system-sleep/nvidia", NULL};
+    const char *hook = gp_files_first(&exam->files, hooks);
+    gp_exam_command(exam, "the driver then suspends by the kernel's callbacks, as by default",
+                    "sudo systemctl disable nvidia-suspend nvidia-resume nvidia-hibernate");
+    if (hook)
+        gp_exam_command(exam, "it runs the same script; an update of the driver enables it again",
+                        "sudo chmod -x %s", hook);
+}
+
+/* The services are for a driver that preserves GPU memory; some packages enable them without that.
+ * Where they hang, they are not needed. */
+static bool report_hanging(struct gp_exam *exam, const char *params_path, const char *params)
+{
+    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
+    static const char script[] = "/usr/bin/nvidia-sleep.sh",
+                      unset[] = "PreserveVideoMemoryAllocations: 0";
+    const char *text = gp_files_text(&exam->files, &exam->arena, script, 1 << 16, NULL);
+    if (!params || !strstr(params, unset) || exam->machine.is_driver_open ||
+        strstr(params, "UseKernelSuspendNotifiers: 1") || (text && strstr(text, "\nexit 0")))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths) * GP_ARRAY_LEN(sleep_units); i++) {
+        const struct sleep_unit *unit = &sleep_units[i % GP_ARRAY_LEN(sleep_units)];
+        const char *path = paths[i / GP_ARRAY_LEN(sleep_units)];
+        const char *line = gp_service_is_wanted(exam, unit->unit, "systemd-suspend.service")
+                               ? never_ended(exam, path, unit)
+                               : NULL;
+        if (!line)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s", unit->summary);
+        gp_exam_evidence(exam, path, "%s", line);
+        gp_exam_evidence(exam, path, "nothing after it says that %s ended", unit->unit);
+        gp_exam_evidence(exam, params_path, "%s", unset);
+        gp_exam_why(exam, "Its script, nvidia-sleep.sh, switches to another console and back. It "
+                          "is only needed for a driver that preserves GPU memory, which this one "
+                          "is not set to do.");
+        fix_hanging(exam);
+        return true;
+    }
+    return false;
+}
+
 /* Suspending loses CUDA's memory unless the module is set to keep it. */
 static void check_suspend(struct gp_exam *exam)
 {
@@ -101,7 +212,8 @@ static void check_suspend(struct gp_exam *exam)
     const char *where, *text;
     bool is_kept = params && (!strstr(params, "PreserveVideoMemoryAllocations: 0") ||
                               strstr(params, "UseKernelSuspendNotifiers: 1"));
-    if (report_no_units(exam, path, params) || !was_suspended(exam, &where, &text))
+    if (report_no_units(exam, path, params) || report_hanging(exam, path, params) ||
+        !was_suspended(exam, &where, &text))
         return;
     const struct gp_log_known *failed = gp_log_known_of(
         exam, "ollama.init-999,ollama.init-3,ollama.context-unknown,torch.unknown-error,cuda.999");

@@ -43,8 +43,8 @@ struct gp_kmsg {
     bool is_fatal;                      /* set if an SXid, or an Xid of NVLink, says so */
 };
 
-/* False, with the kind GP_KMSG_NONE, if the line is not about GPUs. The texts point into the line.
- */
+/* False, with the kind GP_KMSG_NONE, if the line is not about GPUs; the time is set nevertheless.
+ * The texts point into the line. */
 bool gp_kmsg_parse(const char *line, struct gp_kmsg *ret);
 
 /* Likewise for a line copied by someone: anything may precede the driver's text. */

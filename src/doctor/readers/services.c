@@ -23,11 +23,14 @@ bool gp_service_is_installed(struct gp_exam *exam, const char *unit)
 bool gp_service_is_wanted(struct gp_exam *exam, const char *unit, const char *by)
 {
     static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system"};
+    static const char *const kinds[] = {"wants", "requires"};
     struct stat st;
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        if (gp_files_stat_link(
-                &exam->files, gp_exam_text(exam, "%s/%s.wants/%s", folders[i], by, unit), &st) == 0)
-            return true;
+        for (size_t k = 0; k < GP_ARRAY_LEN(kinds); k++)
+            if (gp_files_stat_link(
+                    &exam->files, gp_exam_text(exam, "%s/%s.%s/%s", folders[i], by, kinds[k], unit),
+                    &st) == 0)
+                return true;
     return false;
 }
 

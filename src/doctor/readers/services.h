@@ -16,7 +16,7 @@ struct gp_service_setting {
 /* Whether systemd knows a unit, "nvidia-suspend.service", enabled or not. */
 bool gp_service_is_installed(struct gp_exam *exam, const char *unit);
 
-/* Whether another unit, "systemd-suspend.service", starts it. */
+/* Whether another unit, "systemd-suspend.service", starts it: wants or requires it. */
 bool gp_service_is_wanted(struct gp_exam *exam, const char *unit, const char *by);
 
 /* Whether it is started at boot, for units that multi-user.target wants. */
