@@ -39,6 +39,8 @@ void gp_driver_check_nvenc(struct gp_exam *exam);
 void gp_driver_check_parts(struct gp_exam *exam);
 
 /* steam.c */
+/* Where Steam keeps what it has installed, below a home directory; up to NULL. */
+extern const char *const gp_steam_folders[];
 void gp_driver_check_proton(struct gp_exam *exam);
 
 /* driver_libraries.c */

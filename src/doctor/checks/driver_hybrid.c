@@ -128,6 +128,14 @@ static const struct program {
      "Error Code: 999"},
 };
 
+/* The modes of the tools that switch GPUs; without a file, the tool is not in use. */
+static const struct {
+    const char *path, *value;
+} on_demand[] = {
+    {"/etc/prime-discrete", "on-demand"},
+    {"/var/lib/optimus-manager/persistent/startup_mode", "hybrid"},
+};
+
 /* Whether the screen is drawn by another GPU unless a program asks for NVIDIA's. */
 static bool is_on_demand(struct gp_exam *exam)
 {
@@ -142,9 +150,18 @@ static bool is_on_demand(struct gp_exam *exam)
     for (size_t i = 0; i < m->gpu_count; i++)
         shows_other =
             shows_other || (m->gpus[i].shows_screen && m->gpus[i].vendor != GP_PCI_NVIDIA);
-    return shows_other &&
-           (!gp_files_line(&exam->files, "/etc/prime-discrete", line, sizeof(line)) ||
-            strcmp(line, "on-demand") == 0);
+    for (size_t i = 0; i < GP_ARRAY_LEN(on_demand); i++)
+        if (gp_files_line(&exam->files, on_demand[i].path, line, sizeof(line)) &&
+            strcmp(line, on_demand[i].value) != 0)
+            return false;
+    return shows_other;
+}
+
+static void show_mode(struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(on_demand); i++)
+        if (gp_files_exist(&exam->files, on_demand[i].path))
+            gp_exam_evidence(exam, on_demand[i].path, "%s", on_demand[i].value);
 }
 
 /* The menu's file for a program: a user's own comes first; NULL: there is none. */
@@ -156,8 +173,8 @@ static const char *entry_of(struct gp_exam *exam, const char *home, const char *
     return gp_files_first(&exam->files, paths);
 }
 
-/* Whether it starts the program on NVIDIA's GPU. */
-static bool is_offloaded(struct gp_exam *exam, const char *entry)
+/* Whether a text has a word that starts a program on NVIDIA's GPU. */
+static bool has_offload(const char *text)
 {
     static const char *const words[] = {"PRIME_RENDER_OFFLOAD",
                                         "GLX_VENDOR_LIBRARY_NAME",
@@ -170,11 +187,31 @@ static bool is_offloaded(struct gp_exam *exam, const char *entry)
                                         "pvkrun",
                                         "PrefersNonDefaultGPU=true",
                                         "X-KDE-RunOnDiscreteGpu=true"};
+    bool has = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(words) && text && !has; i++)
+        has = strstr(text, words[i]);
+    return has;
+}
+
+/* Whether it starts the program on NVIDIA's GPU. */
+static bool is_offloaded(struct gp_exam *exam, const char *entry)
+{
     const char *text = gp_files_text(&exam->files, &exam->arena, entry, 1 << 16, NULL);
     bool is_direct = text && strstr(text, "Exec=/"); /* not a script of the user's */
-    for (size_t i = 0; i < GP_ARRAY_LEN(words) && is_direct; i++)
-        is_direct = !strstr(text, words[i]);
-    return !is_direct;
+    return !is_direct || has_offload(text);
+}
+
+static void fix_all(struct gp_exam *exam)
+{
+    if (gp_files_exist(&exam->files, "/usr/bin/system76-power"))
+        gp_exam_advice(exam, "or have NVIDIA's GPU draw everything, at the cost of power: sudo "
+                             "system76-power graphics nvidia, and reboot");
+    else if (gp_files_exist(&exam->files, "/usr/bin/prime-select"))
+        gp_exam_advice(exam, "or have NVIDIA's GPU draw everything, at the cost of power: sudo "
+                             "prime-select nvidia, and reboot");
+    else if (gp_files_exist(&exam->files, "/usr/bin/optimus-manager"))
+        gp_exam_advice(exam, "or have NVIDIA's GPU draw everything, at the cost of power: "
+                             "optimus-manager --switch nvidia, which ends the session");
 }
 
 static void fix_offload(struct gp_exam *exam, const struct program *program, const char *entry)
@@ -189,12 +226,7 @@ static void fix_offload(struct gp_exam *exam, const struct program *program, con
                         "> ~/.local/share/applications/%s",
                         offload, quoted, program->entry);
     gp_exam_command(exam, "in a terminal", "%s %s", offload, program->path);
-    if (gp_files_exist(&exam->files, "/usr/bin/system76-power"))
-        gp_exam_advice(exam, "or have NVIDIA's GPU draw everything, at the cost of power: sudo "
-                             "system76-power graphics nvidia, and reboot");
-    else if (gp_files_exist(&exam->files, "/usr/bin/prime-select"))
-        gp_exam_advice(exam, "or have NVIDIA's GPU draw everything, at the cost of power: sudo "
-                             "prime-select nvidia, and reboot");
+    fix_all(exam);
 }
 
 static void check_program(struct gp_exam *exam, const struct program *program)
@@ -217,12 +249,111 @@ static void check_program(struct gp_exam *exam, const struct program *program)
                    program->title);
     gp_exam_evidence(exam, where, "%s", line);
     gp_exam_evidence(exam, entry, "starts %s without %s", program->path, offload);
-    if (gp_files_exist(&exam->files, "/etc/prime-discrete"))
-        gp_exam_evidence(exam, "/etc/prime-discrete", "on-demand");
+    show_mode(exam);
     gp_exam_why(exam, "The other GPU draws the screen, and the OpenGL of each program that does "
                       "not ask for NVIDIA's. This one passes pictures from CUDA to OpenGL, which "
                       "works only on one GPU.");
     fix_offload(exam, program, entry);
+    gp_exam_link(exam, "https://wiki.archlinux.org/title/PRIME#PRIME_render_offload");
+}
+
+/* ---- games ---- */
+
+/* The GPU that drew a game, as its log has it. */
+struct game {
+    const char *title, *line, *where;
+    long long time; /* of the log */
+};
+
+struct games {
+    struct gp_exam *exam;
+    struct game last;  /* the last one that another GPU drew; no title: none */
+    bool is_on_nvidia; /* NVIDIA's drew one: its user knows how */
+};
+
+/* OpenGL names the GPU in its own words: "Mesa Intel(R) UHD Graphics 630 (CFL GT2)", "AMD Radeon
+ * Graphics (radeonsi, renoir, …)", "NVIDIA GeForce RTX 3060/PCIe/SSE2". */
+static void look_at(struct games *games, const char *title, const char *path, const char *word)
+{
+    const char *where = "", *line = last_line(games->exam, path, word, "", &where);
+    struct stat st;
+    if (!line || gp_files_stat(&games->exam->files, path, &st) < 0)
+        return;
+    if (strstr(line, "/PCIe/") || strstr(line, "NVIDIA"))
+        games->is_on_nvidia = true;
+    else if ((strstr(line, "Intel") || strstr(line, "AMD ") || strstr(line, "Radeon")) &&
+             (!games->last.title || st.st_mtime > games->last.time))
+        games->last = (struct game){title, line, where, st.st_mtime};
+}
+
+/* Games made with Unity keep a log below the names of their maker and their own. */
+static void look_at_unity(struct games *games, const char *home)
+{
+    enum { MOST = 64 };
+    struct gp_exam *exam = games->exam;
+    const char *top = gp_exam_text(exam, "%s/.config/unity3d", home);
+    char **makers, **names;
+    long n = gp_files_list(&exam->files, &exam->arena, top, &makers);
+    for (long i = 0, seen = 0; i < n && seen < MOST; i++) {
+        const char *folder = gp_exam_text(exam, "%s/%s", top, makers[i]);
+        long count = gp_files_list(&exam->files, &exam->arena, folder, &names);
+        for (long k = 0; k < count && seen < MOST; k++, seen++)
+            look_at(games, names[k], gp_exam_text(exam, "%s/%s/Player.log", folder, names[k]),
+                    "Renderer: ");
+    }
+}
+
+/* Where Steam keeps launch options, if none of them is for NVIDIA's GPU; NULL: one is, or there are
+ * none to be seen. */
+static const char *without_options(struct gp_exam *exam, const char *home)
+{
+    enum { USERS = 8, MOST_OPTIONS = 4 << 20 };
+    const char *found = NULL;
+    char **names;
+    for (size_t i = 0; gp_steam_folders[i]; i++) {
+        const char *top = gp_exam_text(exam, "%s/%s/userdata", home, gp_steam_folders[i]);
+        long n = gp_files_list(&exam->files, &exam->arena, top, &names);
+        for (long k = 0; k < n && k < USERS; k++) {
+            const char *path = gp_exam_text(exam, "%s/%s/config/localconfig.vdf", top, names[k]);
+            const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_OPTIONS, NULL);
+            if (has_offload(text))
+                return NULL;
+            found = text ? path : found;
+        }
+    }
+    return found;
+}
+
+/* Many play light games so on purpose: no more than a hint. */
+static void check_games(struct gp_exam *exam)
+{
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    const char *options = home ? without_options(exam, home) : NULL;
+    struct games games = {.exam = exam};
+    if (!options)
+        return;
+    look_at(&games, "Factorio", gp_exam_text(exam, "%s/.factorio/factorio-current.log", home),
+            "Initialised OpenGL");
+    look_at_unity(&games, home);
+    if (!games.last.title || games.is_on_nvidia)
+        return;
+    gp_exam_report(
+        exam, GP_VERDICT_INFO,
+        "%s does not run on the NVIDIA GPU: Steam starts games without PRIME render offload",
+        games.last.title);
+    gp_exam_evidence(exam, games.last.where, "%s", games.last.line);
+    gp_exam_evidence(exam, options, "no launch options for the NVIDIA GPU");
+    show_mode(exam);
+    gp_exam_why(exam, "The other GPU draws the screen, and each program that does not ask for "
+                      "NVIDIA's. That saves power, and is enough for some games.");
+    gp_exam_advice(exam,
+                   "in the properties of the game in Steam, launch options: %s "
+                   "__VK_LAYER_NV_optimus=NVIDIA_only %%command%%%s",
+                   offload,
+                   gp_files_exist(&exam->files, "/usr/bin/prime-run")
+                       ? ", or shorter: prime-run %command%"
+                       : "");
+    fix_all(exam);
     gp_exam_link(exam, "https://wiki.archlinux.org/title/PRIME#PRIME_render_offload");
 }
 
@@ -236,4 +367,6 @@ void gp_driver_check_hybrid(struct gp_exam *exam)
     const struct gp_finding *before = exam->last;
     for (size_t i = 0; i < GP_ARRAY_LEN(programs) && exam->last == before; i++)
         check_program(exam, &programs[i]);
+    if (exam->last == before)
+        check_games(exam);
 }

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where Steam keeps what it has installed, below a home directory. */
-static const char *const libraries[] = {".local/share/Steam", ".steam/debian-installation",
+const char *const gp_steam_folders[] = {".local/share/Steam", ".steam/debian-installation",
                                         ".var/app/com.valvesoftware.Steam/.local/share/Steam",
-                                        "snap/steam/common/.local/share/Steam"};
+                                        "snap/steam/common/.local/share/Steam", NULL};
 
 /* The releases of Proton that need Vulkan 1.3, by their numbers in Steam. */
 static const struct {
@@ -59,8 +58,8 @@ static bool find_in_homes(struct gp_exam *exam, const char **ret_path, const cha
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, "/home", &names);
     for (long i = 0; i < n; i++)
-        for (size_t k = 0; k < GP_ARRAY_LEN(libraries); k++)
-            if (find_proton(exam, gp_exam_text(exam, "/home/%s/%s", names[i], libraries[k]),
+        for (size_t k = 0; gp_steam_folders[k]; k++)
+            if (find_proton(exam, gp_exam_text(exam, "/home/%s/%s", names[i], gp_steam_folders[k]),
                             ret_path, ret_words))
                 return true;
     return false;
