@@ -497,7 +497,8 @@ void gp_ollama_check(struct gp_exam *exam)
     bool is_card = is_nvidia || gp_gfx_has_card(&exam->machine);
     const char *package = is_nvidia ? "ollama-cuda" : "ollama-rocm";
     if (report_library(exam) || (is_nvidia && gp_ollama_report_needs(exam)) ||
-        (is_nvidia && exam->machine.container) || !is_installed(exam))
+        (is_nvidia && exam->machine.container) || !is_installed(exam) ||
+        gp_ollama_report_incomplete(exam))
         return;
     if (is_card && !report_package(exam, package) &&
         !report_folder(exam, is_nvidia ? "cuda_" : "rocm", package) &&

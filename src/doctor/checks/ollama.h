@@ -20,6 +20,10 @@ const char *gp_ollama_before_split(struct gp_exam *exam);
  * needs none. NULL: it cannot, or the GPU is not worth it. */
 const char *gp_ollama_override(struct gp_exam *exam);
 
+/* ollama_install.c: reports an archive of which only some was unpacked, and returns whether it did.
+ */
+bool gp_ollama_report_incomplete(struct gp_exam *exam);
+
 /* ollama_driver.c: whether docker runs one of its images, with GPUs of NVIDIA. */
 bool gp_ollama_is_in_docker(struct gp_exam *exam);
 

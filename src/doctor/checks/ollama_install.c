@@ -1,0 +1,131 @@
+/* Ollama: whether its archive was unpacked completely. A finding of system.ollama. */
+#include "doctor/checks/ollama.h"
+
+#include "doctor/exam.h"
+#include "doctor/readers/packages.h"
+#include "doctor/readers/searchpath.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Since 0.5.8 each part for GPUs is a backend of ggml in a folder of its own, and is linked with
+ * libggml-base.so in the folder above. */
+static const struct {
+    const char *folder, *library; /* how the names of both begin */
+} parts[] = {
+    {"cuda_", "libggml-cuda.so"},
+    {"rocm", "libggml-hip.so"},
+    {"vulkan", "libggml-vulkan.so"},
+};
+
+/* The library of a part, "/usr/lib/ollama/cuda_v12/libggml-cuda.so"; NULL: this entry of the
+ * folder is none. */
+static const char *library_of(struct gp_exam *exam, const char *folder, const char *entry)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++) {
+        const char *path = gp_exam_text(exam, "%s/%s/%s", folder, entry, parts[i].library);
+        if (strncmp(entry, parts[i].folder, strlen(parts[i].folder)) == 0 &&
+            gp_files_exist(&exam->files, path))
+            return path;
+    }
+    return NULL;
+}
+
+/* Distributions that have ggml as a package of its own put it where the loader looks. */
+static bool has_ggml_of_system(struct gp_exam *exam)
+{
+    return gp_system_library(exam, "", "libggml-base.so") ||
+           gp_system_library(exam, "", "libggml-base.so.0");
+}
+
+/* A part without what all parts need; NULL: there is none. */
+static const char *lonely_part(struct gp_exam *exam, const char *folder)
+{
+    char **names;
+    const char *part = NULL;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        if (strncmp(names[i], "libggml-base.", 13) == 0 ||
+            strncmp(names[i], "libggml-cpu", 11) == 0)
+            return NULL;
+        part = part ? part : library_of(exam, folder, names[i]);
+    }
+    return part && !has_ggml_of_system(exam) ? part : NULL;
+}
+
+/* The program takes the folder next to its own: "/usr/local/bin/ollama". Another one is left over.
+ */
+static const char *program_of(struct gp_exam *exam, const char *folder)
+{
+    size_t prefix = (size_t)(strstr(folder, "/lib") - folder);
+    const char *program = gp_exam_text(exam, "%.*s/bin/ollama", (int)prefix, folder);
+    return gp_files_exist(&exam->files, program) ? program : NULL;
+}
+
+/* CUDA's runtime is opened by its short name, a link that a broken installation may lack, too. */
+static void show_link(struct gp_exam *exam, const char *library)
+{
+    static const char start[] = "libcudart.so.";
+    const char *folder =
+        gp_exam_text(exam, "%.*s", (int)(strrchr(library, '/') - library), library);
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        unsigned major = strncmp(names[i], start, sizeof(start) - 1) == 0
+                             ? gp_version_major(names[i] + sizeof(start) - 1)
+                             : 0;
+        const char *name = gp_exam_text(exam, "%s/%s%u", folder, start, major);
+        if (major < 12 || gp_files_exist(&exam->files, name)) /* that of CUDA 11 is called 11.0 */
+            continue;
+        gp_exam_evidence(exam, name, "missing; only %s is there", names[i]);
+        return;
+    }
+}
+
+static void mend(struct gp_exam *exam, const char *folder)
+{
+    static const char *const words[] = {"ollama", NULL};
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    if (strncmp(folder, "/usr/local/", 11) == 0) {
+        gp_exam_command(exam, "install it again", "curl -fsSL https://ollama.com/install.sh | sh");
+        gp_exam_advice(exam, "or, without a network, unpack the whole archive in /usr/local; in "
+                             "both cases several gigabytes must be free there (df -h /usr/local)");
+        gp_exam_command(exam, "", "sudo systemctl restart ollama");
+        return;
+    }
+    const char *all = "";
+    for (long i = 0; i < n; i++)
+        all = gp_exam_text(exam, "%s %s", all, packages[i].name);
+    if (all[0] && exam->machine.distro == GP_DISTRO_ARCH)
+        gp_exam_command(exam, "install its packages again", "sudo pacman -S%s", all);
+    else
+        gp_exam_advice(exam, "install it again, as it was installed: the package, or the whole "
+                             "archive unpacked in /usr");
+    gp_exam_command(exam, "", "sudo systemctl restart ollama");
+}
+
+bool gp_ollama_report_incomplete(struct gp_exam *exam)
+{
+    for (size_t i = 0; gp_ollama_folders[i]; i++) {
+        const char *folder = gp_ollama_folders[i], *program = program_of(exam, folder);
+        const char *part = program ? lonely_part(exam, folder) : NULL;
+        if (!part)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "Ollama is not installed completely: its part for the GPU cannot be loaded, "
+                       "and it computes on the CPU");
+        gp_exam_evidence(exam, part, "present");
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/libggml-base.so", folder),
+                         "missing; no libggml-cpu-*.so either");
+        show_link(exam, part);
+        gp_exam_why(exam, "Each part for GPUs is linked with libggml-base.so. An installation that "
+                          "was interrupted, or for which the disk was too small, leaves some files "
+                          "out.");
+        mend(exam, folder);
+        gp_exam_link(exam, "https://docs.ollama.com/linux");
+        return true;
+    }
+    return false;
+}
