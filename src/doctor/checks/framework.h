@@ -186,6 +186,10 @@ void gp_check_torch_pins(struct gp_exam *exam, const struct gp_pyenv *env,
 /* The page that lists PyG's builds of its extensions for a PyTorch. */
 const char *gp_torch_pyg_page(struct gp_exam *exam, const struct gp_torch *torch);
 
+/* Likewise: bitsandbytes, its library for that PyTorch, and CUDA's that it looks for. */
+void gp_check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
+                           const struct gp_torch *torch);
+
 /* Likewise: compiled modules that do not find the libraries of CUDA or of PyTorch that they are
  * linked with. `torch` may be NULL: there is none. Packages that are reported already are left
  * out. */

@@ -13,29 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* It has a library for each CUDA version, and loads the one that matches PyTorch. */
-static void check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
-                               const struct gp_torch *torch)
-{
-    char path[GP_PATH_SIZE];
-    const char *dot = strchr(torch->cuda, '.');
-    if (!dot || !gp_pyenv_package(env, "bitsandbytes") ||
-        !gp_pyenv_path(env, "bitsandbytes", path) || !gp_files_exist(&exam->files, path))
-        return;
-    const char *name =
-        gp_exam_text(exam, "libbitsandbytes_cuda%u%s.so", gp_version_major(torch->cuda), dot + 1);
-    if (!gp_pyenv_path(env, gp_exam_text(exam, "bitsandbytes/%s", name), path) ||
-        gp_files_exist(&exam->files, path))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "bitsandbytes in %s has no library for CUDA %s, which PyTorch is built with",
-                   env->prefix, torch->cuda);
-    gp_exam_evidence(exam, path, "missing");
-    gp_exam_pip(exam, env, GP_PIP_ADD, "", "--upgrade bitsandbytes");
-}
-
-/* ---- the rest ---- */
-
 /* 12 of "nvidia-nccl-cu12", "cupy-cuda12x" and "cupy-cuda120". */
 static unsigned cuda_of(const struct gp_pypackage *package)
 {
@@ -485,7 +462,7 @@ void gp_check_python_others(struct gp_exam *exam)
         if (has_torch) {
             gp_check_torch_pins(exam, env, &torch);
             gp_check_torch_extensions(exam, env, &torch);
-            check_bitsandbytes(exam, env, &torch);
+            gp_check_bitsandbytes(exam, env, &torch);
         }
         gp_check_compiled(exam, env, has_torch ? &torch : NULL);
     }
