@@ -11,8 +11,8 @@ static const char runtime[] = "libcudart.so";
 
 /* ---- releases that look for CUDA's runtime by itself ---- */
 
-/* Its file that names what it looks for, if that is the plain name only: old releases. The
- * ones after it have a list, CUDA_RUNTIME_LIBS, or ask PyTorch. NULL: it is another release. */
+/* Its file that names what it looks for, if that is only the plain name, as in old releases. Later
+ * ones have a list, CUDA_RUNTIME_LIBS, or ask PyTorch. NULL: it is one of those. */
 static const char *plain_name_file(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const char *const files[] = {"bitsandbytes/cuda_setup/paths.py",

@@ -78,8 +78,11 @@ struct gp_container_failure {
 bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure *ret);
 void gp_container_check_given(struct gp_exam *exam);
 
-/* container_groups.c: whether the user of such a container may open them */
+/* container_codecs.c: whether the program in such a container was built to use the GPU for video */
 struct gp_docker_container;
+void gp_container_check_codecs(struct gp_exam *exam, const struct gp_docker_container *container);
+
+/* container_groups.c: whether the user of such a container may open them */
 void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *container);
 
 /* container_dri.c: whether such a container gets the files that it wants */

@@ -3,14 +3,12 @@
 
 #include "doctor/checks/container_host.h"
 #include "doctor/entries.h"
-#include "doctor/lines.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/packages.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/version.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Docker starts it with the machine, or has tried to. Others may be left over, and nobody misses
@@ -53,27 +51,6 @@ static bool is_final(const struct gp_entry *entry, const char *text)
         return strstr(text, "_nvenc") || strstr(text, "_cuvid");
     return strcmp(entry->id, "ld.libcuda") != 0 || strncmp(text, "ImportError: libcuda", 20) == 0 ||
            strstr(text, "error while loading shared libraries");
-}
-
-/* A line with one of these known errors, in what the container has printed since it was started;
- * NULL: there is none. */
-static const char *failure_of(struct gp_exam *exam, const struct gp_docker_container *c,
-                              const char *errors,
-                              bool (*is_one)(const struct gp_entry *, const char *))
-{
-    enum { SHOWN = 400 };
-    size_t length = 0, n;
-    const char *all = gp_docker_printed(exam, c, &length), *line;
-    struct gp_lines lines = gp_lines_of(all, all ? length : 0);
-    while (gp_lines_next(&lines, &line, &n)) {
-        char text[SHOWN + 1];
-        unsigned weight;
-        (void)snprintf(text, sizeof(text), "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
-        const struct gp_entry *entry = gp_entry_of_line(text, &weight);
-        if (entry && gp_exam_is_listed(errors, entry->id) && is_one(entry, text))
-            return gp_exam_text(exam, "%s", text);
-    }
-    return NULL;
 }
 
 /* Compose before 1.28 knows only the runtime, which the toolkit alone does not bring. */
@@ -175,7 +152,7 @@ static bool is_without(const struct gp_docker_container *c)
 /* Such a failure of such a container; NULL: none. */
 static const char *failure_without(struct gp_exam *exam, const struct gp_docker_container *c)
 {
-    return is_without(c) ? failure_of(exam, c, no_gpu, is_final) : NULL;
+    return is_without(c) ? gp_docker_printed_error(exam, c, no_gpu, is_final) : NULL;
 }
 
 /* Its image is built for CUDA, and what it has tried is missing: it may get along without. */
@@ -183,7 +160,7 @@ static const char *attempt_without(struct gp_exam *exam, const struct gp_docker_
 {
     bool is_cuda =
         gp_docker_variable(c, "NVIDIA_REQUIRE_CUDA") || gp_docker_variable(c, "CUDA_VERSION");
-    return is_cuda && is_without(c) ? failure_of(exam, c, tried, is_any) : NULL;
+    return is_cuda && is_without(c) ? gp_docker_printed_error(exam, c, tried, is_any) : NULL;
 }
 
 static void find_failure(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
@@ -280,7 +257,7 @@ static bool check_video(struct gp_exam *exam, const struct gp_docker_container *
     if (!gets_driver(exam, c) || (set && (strstr(set, "video") || strstr(set, "all"))) ||
         is_requested(c, "video") || is_requested(c, "all"))
         return false;
-    const char *failure = failure_of(exam, c, no_video, is_any);
+    const char *failure = gp_docker_printed_error(exam, c, no_video, is_any);
     if (!failure && !(image && is_for_video(image) && reads_capabilities(exam)))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
@@ -310,7 +287,7 @@ static void check_compute(struct gp_exam *exam, const struct gp_docker_container
     if (!gets_driver(exam, c) || !set || !set[0] || strstr(set, "compute") || strstr(set, "all") ||
         is_requested(c, "compute") || is_requested(c, "all"))
         return;
-    const char *failure = failure_of(exam, c, no_cuda, is_any);
+    const char *failure = gp_docker_printed_error(exam, c, no_cuda, is_any);
     if (!failure)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
@@ -407,6 +384,7 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
         check_compute(exam, c);
     check_gpu(exam, c);
     check_files(exam, c);
+    gp_container_check_codecs(exam, c);
     gp_container_check_dri(exam, c);
     gp_container_check_groups(exam, c);
 }

@@ -1,8 +1,10 @@
 #include "doctor/readers/docker.h"
 
+#include "doctor/entries.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_TEXT = 1 << 20, MOST_LOG = 1 << 16 };
@@ -144,6 +146,25 @@ const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_conta
               : NULL;
     all = lines_since(all, ret_length, start);
     return printed_of(exam, all, *ret_length, ret_length);
+}
+
+const char *gp_docker_printed_error(struct gp_exam *exam, const struct gp_docker_container *c,
+                                    const char *errors,
+                                    bool (*is_one)(const struct gp_entry *, const char *))
+{
+    enum { SHOWN = 400 };
+    size_t length = 0, n;
+    const char *all = gp_docker_printed(exam, c, &length), *line;
+    struct gp_lines lines = gp_lines_of(all, all ? length : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        char text[SHOWN + 1];
+        unsigned weight;
+        (void)snprintf(text, sizeof(text), "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
+        const struct gp_entry *entry = gp_entry_of_line(text, &weight);
+        if (entry && gp_exam_is_listed(errors, entry->id) && is_one(entry, text))
+            return gp_exam_text(exam, "%s", text);
+    }
+    return NULL;
 }
 
 const char *gp_docker_layer(struct gp_exam *exam, const struct gp_docker_container *container)

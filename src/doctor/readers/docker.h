@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+struct gp_entry;
 struct gp_exam;
 
 struct gp_docker_container {
@@ -78,6 +79,12 @@ const json_t *gp_docker_requests(const struct gp_docker_container *container);
 /* The last lines that it has printed since it was started, with a NUL behind them; NULL: none. */
 const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_container *container,
                               size_t *ret_length);
+
+/* A line with one of these known errors (ids, a comma list) among them, if it is one that the
+ * caller means; NULL: there is none. */
+const char *gp_docker_printed_error(struct gp_exam *exam,
+                                    const struct gp_docker_container *container, const char *errors,
+                                    bool (*is_one)(const struct gp_entry *, const char *));
 
 /* The directory with what was written into its file system, on the host; NULL: docker keeps it in
  * another way than overlay2, or it cannot be read. */
