@@ -249,12 +249,9 @@ static void propose_build(struct gp_exam *exam, const struct gp_torch *torch)
     static const char first_python[] = "3.8"; /* of PyTorch 2 */
     const struct gp_torch_rocm *row = build_like(torch->version);
     const struct gp_pyenv *env = torch->env;
-    gp_exam_pip(exam, env, GP_PIP_AGAIN, "for the GPUs that ROCm supports",
-                gp_exam_text(exam,
-                             "'torch==%s.*'%s%s --index-url "
-                             "https://download.pytorch.org/whl/rocm%s",
-                             row->torch, gp_pyenv_package(env, "torchvision") ? " torchvision" : "",
-                             gp_pyenv_package(env, "torchaudio") ? " torchaudio" : "", row->rocm));
+    gp_exam_torch(exam, env, "for the GPUs that ROCm supports",
+                  gp_exam_text(exam, "'torch==%s.*'", row->torch),
+                  gp_exam_text(exam, "https://download.pytorch.org/whl/rocm%s", row->rocm));
     if (!env->python[0] || gp_version_compare(env->python, first_python) >= 0)
         return;
     gp_exam_why(exam,

@@ -150,6 +150,7 @@ static const char *words_of(struct gp_exam *exam, const struct gp_gfxlist *list)
 
 struct library {
     const struct gp_pyenv *env; /* NULL: the system's ROCm */
+    const char *torch;          /* its version, "2.5.0+rocm6.2"; NULL likewise */
     const char *words;          /* "PyTorch 2.5.0 in /home/ada/venv" */
     const char *where;
     const char *place; /* which says what the GPUs are */
@@ -173,6 +174,34 @@ static const char *find_missing(const struct gp_gfxlist *targets, const struct l
                                     : !is_without(targets->names[i], library))
             return NULL;
     return targets->count > 0 ? targets->names[0] : NULL;
+}
+
+/* The newest release for ROCm and this Python; NULL: the installed one is as new. */
+static const struct gp_torch_rocm *newest_release(const struct library *library)
+{
+    const char *python = library->env->python;
+    for (size_t i = gp_torch_rocm_count; i > 0; i--) {
+        const struct gp_torch_rocm *row = &gp_torch_rocms[i - 1];
+        struct gp_build build;
+        if (python[0] && gp_build_known(GP_FRAMEWORK_TORCH, row->torch, "", &build) &&
+            (gp_version_compare(python, build.first_python) < 0 ||
+             (build.last_python[0] && gp_version_compare(python, build.last_python) > 0)))
+            continue;
+        return gp_version_compare(library->torch, row->torch) < 0 ? row : NULL;
+    }
+    return NULL;
+}
+
+static void propose_newer(struct gp_exam *exam, const struct library *library, bool is_other_way)
+{
+    const struct gp_torch_rocm *row = newest_release(library);
+    if (!row)
+        return;
+    if (is_other_way)
+        gp_exam_advice(exam, "or, instead of that, install a newer PyTorch, for newer GPUs:");
+    gp_exam_torch(exam, library->env, is_other_way ? "" : "newer builds know newer GPUs",
+                  gp_exam_text(exam, "'torch==%s.*'", row->torch),
+                  gp_exam_text(exam, "https://download.pytorch.org/whl/rocm%s", row->rocm));
 }
 
 static void report(struct gp_exam *exam, const struct library *library, const char *name,
@@ -202,13 +231,8 @@ static void report(struct gp_exam *exam, const struct library *library, const ch
     else if (is_overridden)
         gp_exam_command(exam, "and remove it where it is set", "unset %s", override_name);
     bool is_new = strlen(name) == 7 && strncmp(name, "gfx11", 5) >= 0;
-    if (library->env && is_new) {
-        const struct gp_torch_rocm *row = &gp_torch_rocms[gp_torch_rocm_count - 1];
-        gp_exam_pip(
-            exam, library->env, GP_PIP_AGAIN, "newer builds know newer GPUs",
-            gp_exam_text(exam, "'torch==%s.*' --index-url https://download.pytorch.org/whl/rocm%s",
-                         row->torch, row->rocm));
-    }
+    if (library->env && is_new)
+        propose_newer(exam, library, like && !is_overridden);
     if (!like && !is_overridden && !library->env)
         gp_exam_advice(exam, is_new ? "install a newer ROCm: newer ones are built for newer GPUs"
                                     : "install an older ROCm: AMD has dropped this GPU");
@@ -293,6 +317,7 @@ static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets
             continue;
         struct library library = {
             .env = env,
+            .torch = gp_exam_text(exam, "%s", torch.version),
             .place = place,
             .words = gp_exam_text(exam, "PyTorch %s in %s", torch.version, env->prefix),
             .rocm = gp_exam_text(exam, "%s", torch.hip),

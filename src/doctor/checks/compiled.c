@@ -389,9 +389,8 @@ static void mend_extension(struct gp_exam *exam, const struct gp_pyenv *env,
         gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for this PyTorch",
                     gp_exam_text(exam, "--no-deps %s -f %s", name, gp_torch_pyg_page(exam, torch)));
     else if (strcmp(name, "torchvision") == 0 || strcmp(name, "torchaudio") == 0)
-        gp_exam_pip(
-            exam, env, GP_PIP_AGAIN, "all of them for the same CUDA",
-            gp_torch_packages(exam, env, torch->version, gp_torch_index(exam, torch->cuda)));
+        gp_exam_torch(exam, env, "all of them for the same CUDA",
+                      gp_torch_release(exam, torch->version), gp_torch_index(exam, torch->cuda));
     else
         build_again(exam, env, package);
 }

@@ -185,7 +185,8 @@ static void check_parts(struct gp_exam *exam, const char *mask)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/torch/version.py", env->site), "PyTorch %s",
                          torch.version);
         gp_exam_why(exam, "torch.cuda.device_count() is 0, although CUDA works: only 1.13 is so.");
-        gp_exam_pip(exam, env, GP_PIP_ADD, "the next version, for the same CUDA", "torch==2.0.1");
+        gp_exam_pip(exam, env, GP_PIP_ADD, "the next version, for the same CUDA",
+                    gp_exam_text(exam, "torch==2.0.1%s", gp_torch_companions(exam, env)));
         gp_exam_link(exam, "https://github.com/pytorch/pytorch/pull/92315");
     }
 }

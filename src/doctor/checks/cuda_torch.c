@@ -74,13 +74,10 @@ static void propose_release(struct gp_exam *exam, const struct gp_torch *torch,
         if (strlen(build.version) == n && strncmp(build.version, torch->version, n) == 0 &&
             gp_version_major(build.cuda) == gp_version_major(toolkit->version) &&
             gp_version_minor(build.cuda) == gp_version_minor(toolkit->version))
-            gp_exam_pip(
-                exam, torch->env, GP_PIP_AGAIN,
+            gp_exam_torch(
+                exam, torch->env,
                 gp_exam_text(exam, "or keep that toolkit: the PyTorch for CUDA %s", build.cuda),
-                gp_exam_text(exam, "torch==%s%s%s --index-url %s", build.version,
-                             gp_pyenv_package(torch->env, "torchvision") ? " torchvision" : "",
-                             gp_pyenv_package(torch->env, "torchaudio") ? " torchaudio" : "",
-                             gp_torch_index(exam, build.cuda)));
+                gp_torch_release(exam, build.version), gp_torch_index(exam, build.cuda));
 }
 
 /* The last toolkit with a compiler for this CUDA; NULL: none. */

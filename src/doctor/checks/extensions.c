@@ -134,7 +134,7 @@ static void check_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_exam_pip(
         exam, env, GP_PIP_AGAIN,
         is_other_torch ? "or both together, in fitting versions" : "both for the same CUDA",
-        gp_exam_text(exam, "torch xformers --index-url %s",
+        gp_exam_text(exam, "torch xformers%s --index-url %s", gp_torch_companions(exam, env),
                      gp_torch_index(exam, is_other_torch || !cu
                                               ? torch->cuda
                                               : gp_exam_text(exam, "%.2s.%s", cu + 3, cu + 5))));
@@ -174,10 +174,10 @@ static void mend_vllm(struct gp_exam *exam, const struct gp_pyenv *env,
                                  version, version));
     if (has_builds && nv.driver[0] && !gp_driver_reaches(nv.driver, gp_cuda_floor(cuda)))
         return;
-    gp_exam_pip(exam, env, GP_PIP_AGAIN,
-                has_builds ? "or the PyTorch that it was built for"
-                           : "the PyTorch that it was built for",
-                gp_torch_packages(exam, env, torch->version, gp_torch_index(exam, cuda)));
+    gp_exam_torch(exam, env,
+                  has_builds ? "or the PyTorch that it was built for"
+                             : "the PyTorch that it was built for",
+                  gp_torch_release(exam, torch->version), gp_torch_index(exam, cuda));
     if (!has_builds && gp_version_major(cuda) != gp_version_major(torch->cuda))
         gp_exam_advice(exam, "or install the build of vLLM for CUDA %u, as its page says",
                        gp_version_major(torch->cuda));

@@ -129,23 +129,6 @@ bool gp_pypackage_torch(struct gp_exam *exam, const struct gp_pyenv *env,
     return false;
 }
 
-const char *gp_torch_index(struct gp_exam *exam, const char *cuda)
-{
-    const char *dot = strchr(cuda, '.');
-    if (!cuda[0])
-        return "https://download.pytorch.org/whl/cpu";
-    return gp_exam_text(exam, "https://download.pytorch.org/whl/cu%u%.*s", gp_version_major(cuda),
-                        dot ? (int)strcspn(dot + 1, ".") : 1, dot ? dot + 1 : "0");
-}
-
-const char *gp_torch_packages(struct gp_exam *exam, const struct gp_pyenv *env, const char *version,
-                              const char *index)
-{
-    return gp_exam_text(exam, "torch==%.*s%s%s --index-url %s", (int)strcspn(version, "+"), version,
-                        gp_pyenv_package(env, "torchvision") ? " torchvision" : "",
-                        gp_pyenv_package(env, "torchaudio") ? " torchaudio" : "", index);
-}
-
 const char *gp_jax_place(const struct gp_build *build)
 {
     return strstr(build->variant, "_pip") || strcmp(build->variant, "cuda") == 0
@@ -153,20 +136,12 @@ const char *gp_jax_place(const struct gp_build *build)
                : "";
 }
 
-static const char *packages_of(struct gp_exam *exam, const struct gp_pyenv *env,
-                               const struct gp_build *build)
+static const char *packages_of(struct gp_exam *exam, const struct gp_build *build)
 {
-    switch (build->framework) {
-    case GP_FRAMEWORK_TORCH:
-        return gp_torch_packages(
-            exam, env, build->version,
-            gp_exam_text(exam, "https://download.pytorch.org/whl/%s", build->variant));
-    case GP_FRAMEWORK_TENSORFLOW:
-        return gp_exam_text(exam, "'%s==%s'", build->variant, build->version);
-    default:
-        return gp_exam_text(exam, "'jax[%s]==%s'%s", build->variant, build->version,
-                            gp_jax_place(build));
-    }
+    return build->framework == GP_FRAMEWORK_TENSORFLOW
+               ? gp_exam_text(exam, "'%s==%s'", build->variant, build->version)
+               : gp_exam_text(exam, "'jax[%s]==%s'%s", build->variant, build->version,
+                              gp_jax_place(build));
 }
 
 /* Whether conda installed it, so that conda must change it. */
@@ -242,10 +217,9 @@ static void propose_own_channel(struct gp_exam *exam, const struct gp_nvidia *nv
     if (cpu_only(c->env))
         gp_exam_command(exam, "and what depends on it", "%s remove -p %s cpuonly", program, prefix);
     gp_exam_command(exam, "the build of PyTorch's own channel for these GPUs",
-                    "%s install -p %s -c pytorch %s'pytorch=%s=*cuda*'%s%s %s=%u.%u", program,
-                    prefix, gp_version_compare(build->version, "1.13") < 0 ? "" : "-c nvidia ",
-                    build->version, gp_pyenv_package(c->env, "torchvision") ? " torchvision" : "",
-                    gp_pyenv_package(c->env, "torchaudio") ? " torchaudio" : "",
+                    "%s install -p %s -c pytorch %s'pytorch=%s=*cuda*'%s %s=%u.%u", program, prefix,
+                    gp_version_compare(build->version, "1.13") < 0 ? "" : "-c nvidia ",
+                    build->version, gp_torch_companions(exam, c->env),
                     gp_version_compare(build->version, "1.13") < 0 ? "cudatoolkit" : "pytorch-cuda",
                     gp_version_major(cuda), gp_version_minor(cuda));
     if (other_channel(c->env))
@@ -296,20 +270,6 @@ static bool is_new_package(const struct gp_case *c, const struct gp_build *build
             (!own || strcmp(build->version, own->version) != 0));
 }
 
-/* Whether a package that pip must install again is removed first: what it depends on then stays. Of
- * NumPy, packages that were compiled for 1.x do not bear the newest. */
-static bool remove_torch(struct gp_exam *exam, const struct gp_case *c)
-{
-    const struct gp_pypackage *numpy = gp_pyenv_package(c->env, "numpy");
-    if (c->framework != GP_FRAMEWORK_TORCH || !numpy || gp_version_major(numpy->version) != 1)
-        return false;
-    gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "",
-                gp_exam_text(exam, "torch%s%s",
-                             gp_pyenv_package(c->env, "torchvision") ? " torchvision" : "",
-                             gp_pyenv_package(c->env, "torchaudio") ? " torchaudio" : ""));
-    return true;
-}
-
 /* Suggests a build that runs here; false: there is none. */
 static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c)
 {
@@ -345,10 +305,14 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "", "tensorflow-cpu");
     if (strcmp(build.variant, "tensorflow-gpu") == 0 && gp_pyenv_package(c->env, "tensorflow"))
         gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "it has the same files", "tensorflow");
-    gp_exam_pip(exam, c->env,
-                is_new_package(c, &build) || remove_torch(exam, c) ? GP_PIP_ADD : GP_PIP_AGAIN,
-                gp_exam_text(exam, "for CUDA %s, which fits this driver and GPU", build.cuda),
-                packages_of(exam, c->env, &build));
+    const char *note =
+        gp_exam_text(exam, "for CUDA %s, which fits this driver and GPU", build.cuda);
+    if (c->framework == GP_FRAMEWORK_TORCH)
+        gp_exam_torch(exam, c->env, note, gp_torch_release(exam, build.version),
+                      gp_exam_text(exam, "https://download.pytorch.org/whl/%s", build.variant));
+    else
+        gp_exam_pip(exam, c->env, is_new_package(c, &build) ? GP_PIP_ADD : GP_PIP_AGAIN, note,
+                    packages_of(exam, &build));
     return true;
 }
 

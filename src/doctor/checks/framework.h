@@ -83,10 +83,17 @@ void gp_conda_set(struct gp_exam *exam, const struct gp_pyenv *env, const char *
  * CPU builds. */
 const char *gp_torch_index(struct gp_exam *exam, const char *cuda);
 
-/* PyTorch in this version, with the installed packages that belong to it: they must come from the
- * same index. */
-const char *gp_torch_packages(struct gp_exam *exam, const struct gp_pyenv *env, const char *version,
-                              const char *index);
+/* A PyTorch in words of pip: "torch==2.7.1" for "2.7.1+cu128". */
+const char *gp_torch_release(struct gp_exam *exam, const char *version);
+
+/* The installed packages that are compiled for one PyTorch and must change with it, each after a
+ * space: " torchvision torchaudio"; "". */
+const char *gp_torch_companions(struct gp_exam *exam, const struct gp_pyenv *env);
+
+/* A fix: the commands that put a PyTorch into an environment, "torch==2.7.1" or "'torch==2.7.*'",
+ * with those packages, which must come from the same index. A NumPy 1.x stays. */
+void gp_exam_torch(struct gp_exam *exam, const struct gp_pyenv *env, const char *note,
+                   const char *torch, const char *index);
 
 /* A fix: the build for GPUs of the same version, which the tables do not list; false: there is
  * none.

@@ -469,8 +469,8 @@ static void check_torch(struct gp_exam *exam)
                        torch.version, env->prefix);
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/torch/version.py", env->site), "PyTorch %s",
                          torch.version);
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for them; it needs PyTorch 2.5 or newer",
-                    "torch --index-url https://download.pytorch.org/whl/xpu");
+        gp_exam_torch(exam, env, "the build for them; it needs PyTorch 2.5 or newer", "torch",
+                      "https://download.pytorch.org/whl/xpu");
     }
 }
 

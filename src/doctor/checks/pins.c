@@ -59,15 +59,13 @@ static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const str
                      const struct gp_pypackage *package, const char *wanted)
 {
     if (strncmp(package->name, "torch", 5) == 0)
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the version for this PyTorch",
-                    gp_exam_text(exam, "torch==%.*s %s --index-url %s",
-                                 (int)strcspn(torch->version, "+"), torch->version, package->name,
-                                 gp_torch_index(exam, torch->cuda)));
+        gp_exam_torch(exam, env, "the version for this PyTorch",
+                      gp_torch_release(exam, torch->version), gp_torch_index(exam, torch->cuda));
     else if (mend_xformers(exam, env, torch, package))
         return;
     else if (has_build(wanted, torch->cuda))
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the PyTorch that it needs",
-                    gp_torch_packages(exam, env, wanted, gp_torch_index(exam, torch->cuda)));
+        gp_exam_torch(exam, env, "the PyTorch that it needs", gp_torch_release(exam, wanted),
+                      gp_torch_index(exam, torch->cuda));
     else
         gp_exam_pip(exam, env, GP_PIP_ADD, "with the PyTorch that it needs",
                     gp_exam_text(exam, "%s==%.*s", package->name,
@@ -282,8 +280,8 @@ static void check_transformers(struct gp_exam *exam, const struct gp_pyenv *env,
                 "they need PyTorch.",
                 wanted.least);
     if (oldest_from(exam, env, wanted.least, &build))
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the oldest that it takes and that runs here",
-                    gp_torch_packages(exam, env, build.version, gp_torch_index(exam, build.cuda)));
+        gp_exam_torch(exam, env, "the oldest that it takes and that runs here",
+                      gp_torch_release(exam, build.version), gp_torch_index(exam, build.cuda));
     else
         gp_exam_advice(exam, "install a newer PyTorch (gpulse doctor advise torch), or an older "
                              "transformers");

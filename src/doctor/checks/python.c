@@ -441,10 +441,9 @@ static bool report_compiler(struct gp_exam *exam, const struct gp_nvidia *nv,
                       "kernel image is available for execution on the device\".");
     if (gp_pyenv_package(c->env, "pytorch"))
         gp_exam_command(exam, "the first version that can",
-                        "%s install -p %s -c pytorch pytorch=%s%s%s cudatoolkit=%s",
+                        "%s install -p %s -c pytorch pytorch=%s%s cudatoolkit=%s",
                         gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix),
-                        mended, gp_pyenv_package(c->env, "torchvision") ? " torchvision" : "",
-                        gp_pyenv_package(c->env, "torchaudio") ? " torchaudio" : "", cuda);
+                        mended, gp_torch_companions(exam, c->env), cuda);
     else
         gp_exam_pip(
             exam, c->env, GP_PIP_ADD, "the first version that can",
