@@ -3,13 +3,16 @@
 #include "doctor/checks/container.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/docker.h"
+#include "doctor/readers/processes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct user {
     struct gp_identity who;
-    bool is_seen; /* by a process */
+    bool is_seen;        /* by a process */
+    const char *program; /* the status of one that the image's init has started; NULL: the user is
+                            that of the container's settings */
 };
 
 static bool is_number(const char *text)
@@ -50,17 +53,53 @@ static bool read_settings(struct gp_exam *exam, const struct gp_docker_container
     return true;
 }
 
+/* Whether a process is in a container, by its cgroup: "/docker/5e0f4b…", "docker-5e0f4b….scope". */
+static bool is_inside(struct gp_exam *exam, const struct gp_docker_container *c,
+                      const char *process)
+{
+    const char *path = gp_exam_text(exam, "%s/cgroup", process);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 14, NULL);
+    return text && c->id[0] && strstr(text, c->id);
+}
+
+/* The user of a program for GPUs in a container whose init starts as root. Others in it, such as
+ * its web server, need no GPU. */
+static bool read_program(struct gp_exam *exam, const struct gp_docker_container *c,
+                         struct user *ret)
+{
+    /* as the kernel calls them, in 15 bytes */
+    static const char *const names[] = {"Plex Media Serv", "Plex Transcoder", "jellyfin",
+                                        "EmbyServer",      "ffmpeg",          "tvheadend",
+                                        "Tdarr_",          "ollama",          "llama-server"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        struct gp_processes all = gp_processes_of(exam);
+        const char *process;
+        while ((process = gp_processes_next(exam, &all, names[i]))) {
+            const char *status = gp_exam_text(exam, "%s/status", process);
+            if (!is_inside(exam, c, process) || !gp_identity_of_process(exam, status, &ret->who) ||
+                ret->who.user == 0)
+                continue;
+            ret->program = status;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What the user may not use of what the container is given. */
 struct denied {
     const char *computing, *video; /* the first file of each kind; NULL: none */
     unsigned computing_group, video_group;
     bool is_any_open; /* one for video may be used */
+    bool is_let_in;   /* one for screens may: somebody has thought of the GPU's groups */
 };
 
 static void look_at(struct gp_exam *exam, const struct user *user, const char *path,
                     struct denied *ret)
 {
     bool is_computing = strcmp(path, "/dev/kfd") == 0;
+    if (strncmp(path, "/dev/dri/card", 13) == 0)
+        ret->is_let_in = ret->is_let_in || gp_access_of_identity(exam, path, &user->who).may_use;
     if (!is_computing && strncmp(path, "/dev/dri/renderD", 16) != 0)
         return;
     struct gp_access access = gp_access_of_identity(exam, path, &user->who);
@@ -102,20 +141,52 @@ static void propose(struct gp_exam *exam, const struct gp_docker_container *c, u
                        group, group);
 }
 
-static void report(struct gp_exam *exam, const struct gp_docker_container *c,
-                   const struct user *user, const char *path, unsigned group)
+/* For an image whose init starts as root, and chooses the groups of its user. */
+static void propose_image(struct gp_exam *exam, const struct gp_docker_container *c, unsigned group)
 {
-    /* Without a process that shows them, the image may have more groups for the user. */
-    bool is_sure = user->is_seen || gp_docker_denied_line(exam, c);
+    /* whose init lets the user into the group of the file, since 2019 */
+    static const char *const makers[] = {"linuxserver/", "plexinc/pms-docker"};
+    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    const char *list = gp_docker_variable(c, "GIDLIST"); /* of Emby's image */
+    if (list) {
+        gp_exam_advice(exam, "create the container again with GIDLIST=%s%s%u", list,
+                       list[0] ? "," : "", group);
+        return;
+    }
+    for (size_t i = 0; image && i < GP_ARRAY_LEN(makers); i++)
+        if (strstr(image, makers[i]))
+            gp_exam_command(exam, "newer ones let their user into the group of the file",
+                            "docker pull %s", gp_exam_quoted(exam, image));
+    propose(exam, c, group);
+}
+
+static void report(struct gp_exam *exam, const struct gp_docker_container *c,
+                   const struct user *user, const char *path, unsigned group, bool is_let_in)
+{
+    /* Without a process that shows them, the image may have more groups for the user; and an init
+     * may have opened the container's own copy of the file to everybody. */
+    bool is_sure = user->is_seen || is_let_in || gp_docker_denied_line(exam, c);
     gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "container %s has no permission to use the GPU: its user %u is not in the "
                    "group of %s, %u",
                    c->name, user->who.user, path, group);
     gp_exam_evidence(exam, path, "group %u", group);
+    if (user->program) {
+        const char *groups = user->who.groups + strspn(user->who.groups, "\t ");
+        size_t n = strcspn(groups, "\n");
+        while (n > 0 && groups[n - 1] == ' ')
+            n--;
+        gp_exam_evidence(exam, user->program, "Groups: %.*s", (int)n, groups);
+    }
     gp_docker_show_denied(exam, c);
-    gp_exam_why(exam, "Groups that the user has on this machine do not count in the container: it "
-                      "gets those that it is started with.");
-    if (group == 0)
+    gp_exam_why(exam, "%s",
+                user->program ? "The image's init starts it with the groups that the image knows: "
+                                "this machine's group of the file is none of them."
+                              : "Groups that the user has on this machine do not count in the "
+                                "container: it gets those that it is started with.");
+    if (group > 0 && user->program)
+        propose_image(exam, c, group);
+    else if (group == 0)
         gp_exam_advice(exam,
                        "only root may use the file: give it to group render with a udev rule, "
                        "then create the container again with --group-add and the number of "
@@ -140,14 +211,19 @@ void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_cont
     const char *setting = gp_docker_text(json_object_get(c->config, "Config"), "User");
     struct user user = {0};
     struct denied denied = {0};
+    if (!c->is_running || !setting || !has_gpu_file(c))
+        return;
     /* Programs that start as root may choose their groups themselves. */
-    if (!c->is_running || !setting || is_root(setting) || !has_gpu_file(c) ||
-        (!read_process(exam, c, &user) && !read_settings(exam, c, setting, &user)) ||
-        user.who.user == 0)
+    bool is_read = is_root(setting)
+                       ? read_program(exam, c, &user)
+                       : read_process(exam, c, &user) || read_settings(exam, c, setting, &user);
+    if (!is_read || user.who.user == 0)
         return;
     look_at_all(exam, c, &user, &denied);
-    if (denied.computing)
-        report(exam, c, &user, denied.computing, denied.computing_group);
+    bool is_let_in = user.program && denied.is_let_in;
+    /* Programs for video need no file for computing. */
+    if (denied.computing && !(user.program && denied.is_any_open))
+        report(exam, c, &user, denied.computing, denied.computing_group, is_let_in);
     else if (denied.video && !denied.is_any_open)
-        report(exam, c, &user, denied.video, denied.video_group);
+        report(exam, c, &user, denied.video, denied.video_group, is_let_in);
 }
