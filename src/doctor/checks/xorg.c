@@ -293,5 +293,7 @@ void gp_xorg_check(struct gp_exam *exam)
             gp_exam_evidence(exam, where, "%s", failure.details);
     } else if (is_failed) {
         report_failure(exam, &failure, where);
+    } else {
+        gp_xorg_check_overdrive(exam);
     }
 }

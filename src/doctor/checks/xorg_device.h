@@ -13,4 +13,8 @@ bool gp_xorg_has_devices(struct gp_exam *exam);
  * selected; false: there is none. */
 bool gp_xorg_check_devices(struct gp_exam *exam);
 
+/* xorg_overdrive.c: reports a display server that does not start, without a reason of its own, on
+ * an AMD GPU whose overclocking is enabled. */
+void gp_xorg_check_overdrive(struct gp_exam *exam);
+
 #endif
