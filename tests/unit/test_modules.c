@@ -138,6 +138,12 @@ static void reads_the_command_line(void **state)
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         assert_int_equal(gp_modules_command_line(others[i], "nvidia", word, sizeof(word)),
                          GP_BLOCK_NONE);
+    assert_true(gp_modules_initramfs_line("ro rd.driver.blacklist=a,nouveau quiet", "nouveau", word,
+                                          sizeof(word)));
+    assert_string_equal(word, "rd.driver.blacklist=a,nouveau");
+    assert_true(gp_modules_initramfs_line("rdblacklist=nouveau", "nouveau", word, sizeof(word)));
+    assert_false(
+        gp_modules_initramfs_line("modprobe.blacklist=nouveau", "nouveau", word, sizeof(word)));
 }
 
 static void finds_the_first_error(void **state)

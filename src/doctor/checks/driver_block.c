@@ -364,21 +364,60 @@ void gp_driver_fix_other(struct gp_exam *exam, const char *driver)
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
 }
 
-/* RPM Fusion's packages load nouveau, which the command line keeps out, where NVIDIA's module could
- * not be loaded; true if this is so. */
+/* What the packages of RPM Fusion and negativo17 start where NVIDIA's module is not loaded. */
+static const char fallback[] = "/usr/lib/systemd/system/nvidia-fallback.service";
+
+/* The word of the command line that keeps nouveau out of the initramfs, where modprobe.d or that
+ * word keep it out later; "": the initramfs may have loaded it. */
+static const char *kept_out_by(struct gp_exam *exam)
+{
+    char line[4096], word[512];
+    if (gp_install_of(exam)->nouveau.kind != GP_BLOCK_BLACKLISTED ||
+        !gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) ||
+        (gp_modules_command_line(line, "nouveau", word, sizeof(word)) == GP_BLOCK_NONE &&
+         !gp_modules_initramfs_line(line, "nouveau", word, sizeof(word))))
+        return "";
+    return gp_exam_text(exam, "%s", word);
+}
+
+/* The fallback loads nouveau, which is kept out, where NVIDIA's module could not be loaded; true if
+ * this is so. */
 static bool explain_fallback(struct gp_exam *exam)
 {
-    static const char service[] = "/usr/lib/systemd/system/nvidia-fallback.service";
-    char line[4096], word[512];
-    if (!gp_files_exist(&exam->files, service) ||
-        !gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) ||
-        gp_modules_command_line(line, "nouveau", word, sizeof(word)) == GP_BLOCK_NONE)
+    const char *word = kept_out_by(exam);
+    if (!word[0] || !gp_files_exist(&exam->files, fallback) ||
+        gp_log_find(exam, GP_KMSG_NOT_PROBED))
         return false;
     gp_exam_evidence(exam, "/proc/cmdline", "%s", word);
-    gp_exam_evidence(exam, service, "loads nouveau if NVIDIA's module is not loaded");
+    gp_exam_evidence(exam, fallback, "loads nouveau if NVIDIA's module is not loaded");
     gp_exam_why(exam, "NVIDIA's module could not be loaded at boot; nouveau is only the fallback.");
     gp_exam_command(exam, "the kernel's messages say why",
                     "sudo dmesg | grep -i -e nvrm -e nvidia -e lockdown -e 'Loading of'");
+    return true;
+}
+
+/* NVIDIA's module was loaded and found the GPU taken, or there is no fallback: nouveau came first,
+ * although initramfs and udev leave it alone. True if this is so. */
+static bool explain_request(struct gp_exam *exam)
+{
+    const struct gp_block *block = &gp_install_of(exam)->nouveau;
+    const struct gp_log_line *taken = gp_log_find(exam, GP_KMSG_NOT_PROBED);
+    const char *word = kept_out_by(exam);
+    if (!word[0])
+        return false;
+    gp_exam_evidence(exam, "/proc/cmdline", "%s: the initramfs does not load it for the GPU", word);
+    if (strcmp(block->where, "/proc/cmdline") != 0)
+        gp_exam_evidence(exam, block->where, "%s: nor does udev, later", block->text);
+    if (gp_files_exist(&exam->files, fallback))
+        gp_exam_evidence(exam, fallback, "loads nouveau by its name");
+    if (taken)
+        gp_exam_evidence(exam, taken->where, "%s", taken->kmsg.body);
+    gp_exam_why(exam, "blacklist does not stop what loads a module by its name, as modprobe "
+                      "nouveau does: nouveau had the GPU before NVIDIA's module was loaded.");
+    gp_exam_module_setting(exam, "let nothing load it, by its name either", "nouveau-off.conf",
+                           "install nouveau /bin/false");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
     return true;
 }
 
@@ -420,7 +459,8 @@ static void fix_other_driver(struct gp_exam *exam, const struct gp_install *in, 
 {
     bool is_nouveau = strcmp(driver, "nouveau") == 0;
     if (is_nouveau && in->module[0] &&
-        (explain_built_in(exam) || explain_fallback(exam) || explain_alternative(exam)))
+        (explain_built_in(exam) || explain_fallback(exam) || explain_request(exam) ||
+         explain_alternative(exam)))
         return;
     bool is_blacklisted = is_nouveau && in->nouveau.kind != GP_BLOCK_NONE;
     if (is_blacklisted)

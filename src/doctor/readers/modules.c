@@ -140,26 +140,42 @@ static bool has_module(const char *list, size_t length, const char *module)
     return false;
 }
 
-enum gp_block_kind gp_modules_command_line(const char *text, const char *module, char *ret,
-                                           size_t size)
+struct key {
+    const char *name;
+    enum gp_block_kind block;
+};
+
+/* The effect of the first word "KEY=…" that names the module. */
+static enum gp_block_kind find_word(const char *text, const char *module, const struct key *keys,
+                                    size_t count, char *ret, size_t size)
 {
-    static const struct {
-        const char *key;
-        enum gp_block_kind block;
-    } keys[] = {{"module_blacklist=", GP_BLOCK_REFUSED},
-                {"modprobe.blacklist=", GP_BLOCK_BLACKLISTED}};
     const char *end = text + strcspn(text, "\r\n"), *word;
     size_t n;
     while (gp_lines_word(&text, end, &word, &n))
-        for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++) {
-            size_t key = strlen(keys[i].key);
-            if (n <= key || memcmp(word, keys[i].key, key) != 0 ||
+        for (size_t i = 0; i < count; i++) {
+            size_t key = strlen(keys[i].name);
+            if (n <= key || memcmp(word, keys[i].name, key) != 0 ||
                 !has_module(word + key, n - key, module))
                 continue;
             (void)snprintf(ret, size, "%.*s", (int)n, word);
             return keys[i].block;
         }
     return GP_BLOCK_NONE;
+}
+
+enum gp_block_kind gp_modules_command_line(const char *text, const char *module, char *ret,
+                                           size_t size)
+{
+    static const struct key keys[] = {{"module_blacklist=", GP_BLOCK_REFUSED},
+                                      {"modprobe.blacklist=", GP_BLOCK_BLACKLISTED}};
+    return find_word(text, module, keys, GP_ARRAY_LEN(keys), ret, size);
+}
+
+bool gp_modules_initramfs_line(const char *text, const char *module, char *ret, size_t size)
+{
+    static const struct key keys[] = {{"rd.driver.blacklist=", GP_BLOCK_BLACKLISTED},
+                                      {"rdblacklist=", GP_BLOCK_BLACKLISTED}};
+    return find_word(text, module, keys, GP_ARRAY_LEN(keys), ret, size) != GP_BLOCK_NONE;
 }
 
 /* ---- logs of builds ---- */

@@ -29,6 +29,10 @@ bool gp_modules_is_renamed(const char *line, size_t length, const char *module);
 enum gp_block_kind gp_modules_command_line(const char *text, const char *module, char *ret,
                                            size_t size);
 
+/* The word of it that keeps a module out of dracut's initramfs, but not out of the system after
+ * that; false: there is none. */
+bool gp_modules_initramfs_line(const char *text, const char *module, char *ret, size_t size);
+
 /* The first line of a build log that gives an error; returns its number, 0: none. */
 size_t gp_modules_first_error(const char *log, size_t length, const char **ret, size_t *ret_length);
 
