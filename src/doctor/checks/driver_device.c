@@ -6,6 +6,8 @@
 #include "doctor/readers/gpuset.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/searchpath.h"
+#include "doctor/readers/toolkit.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
@@ -133,18 +135,28 @@ static void report_missing(struct gp_exam *exam, const char *missing, bool is_uv
     gp_exam_command(exam, "create the files now", "sudo nvidia-modprobe -c0 -u");
 }
 
+/* Of the module that CUDA needs, next to this driver's: "nvidia_331_uvm", "nvidia-uvm". */
+static const char *uvm_name(struct gp_exam *exam)
+{
+    const char *name = gp_driver_module_name(exam);
+    return gp_exam_text(exam, "%s%cuvm", name, strchr(name, '_') ? '_' : '-');
+}
+
+static const char *uvm_file(struct gp_exam *exam, const char *name)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *slash = strrchr(in->module, '/'), *end = strstr(in->module, ".ko");
+    return gp_exam_text(exam, "%s/%s/%.*s/%s%s", in->modules, exam->machine.kernel,
+                        slash ? (int)(slash - in->module) : 0, in->module, name, end ? end : "");
+}
+
 /* Ubuntu's and Debian's packages gave the modules names of their own, "nvidia_331_updates_uvm":
  * without a setting that leads there, nvidia-modprobe and CUDA do not find it. */
 static bool report_renamed(struct gp_exam *exam)
 {
     static const char usual[] = "nvidia-uvm";
-    const struct gp_install *in = gp_install_of(exam);
-    const char *name = gp_driver_module_name(exam);
-    const char *slash = strrchr(in->module, '/'), *end = strstr(in->module, ".ko");
-    const char *uvm = gp_exam_text(exam, "%s%cuvm", name, strchr(name, '-') ? '-' : '_');
-    const char *file =
-        gp_exam_text(exam, "%s/%s/%.*s/%s%s", in->modules, exam->machine.kernel,
-                     slash ? (int)(slash - in->module) : 0, in->module, uvm, end ? end : "");
+    const char *name = gp_driver_module_name(exam), *uvm = uvm_name(exam);
+    const char *file = uvm_file(exam, uvm);
     if (strcmp(name, "nvidia") == 0 || !gp_files_exist(&exam->files, file) ||
         gp_install_is_renamed(exam, usual))
         return false;
@@ -161,6 +173,96 @@ static bool report_renamed(struct gp_exam *exam)
                            gp_exam_text(exam, "alias %s %s", usual, gp_exam_quoted(exam, uvm)));
     gp_exam_command(exam, "", "sudo modprobe %s", usual);
     gp_exam_command(exam, "create the files now", "sudo nvidia-modprobe -c0 -u");
+    return true;
+}
+
+/* How a driver comes to have no module for CUDA. */
+enum way { WAY_UNKNOWN, WAY_PACKAGE, WAY_PORTAGE, WAY_INSTALLER };
+
+static enum way way_without_uvm(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_machine *m = &exam->machine;
+    bool is_own = strncmp(gp_driver_module_name(exam), "nvidia_", 7) == 0;
+    return is_own && m->distro == GP_DISTRO_UBUNTU                 ? WAY_PACKAGE
+           : strcmp(m->distro_id, "gentoo") == 0                   ? WAY_PORTAGE
+           : in->run_trace[0] && in->package_count == 0 && !is_own ? WAY_INSTALLER
+                                                                   : WAY_UNKNOWN;
+}
+
+/* Before Ubuntu 15.10 the module was in a package of its own, "nvidia-331-updates-uvm", also in
+ * NVIDIA's repository; Ubuntu's own of branch 352 had it in the driver's. */
+static bool has_uvm_package(struct gp_exam *exam, const char *package)
+{
+    enum { LAST = 352 };
+    static const char of_nvidia[] = "-0ubuntu1";
+    const struct gp_install *in = gp_install_of(exam);
+    unsigned branch = gp_version_major(exam->machine.driver);
+    bool is_nvidias = false;
+    for (size_t i = 0; i < in->package_count; i++) {
+        size_t n = strlen(in->packages[i].version);
+        if (strcmp(in->packages[i].name, package) == 0 && n >= sizeof(of_nvidia) - 1)
+            is_nvidias =
+                strcmp(in->packages[i].version + n - (sizeof(of_nvidia) - 1), of_nvidia) == 0;
+    }
+    return gp_version_compare(exam->machine.distro_version, "15.10") < 0 &&
+           (branch < LAST || (branch == LAST && is_nvidias));
+}
+
+static void fix_no_uvm(struct gp_exam *exam, enum way way)
+{
+    char package[64];
+    size_t n = 0;
+    for (const char *p = gp_driver_module_name(exam); *p && n + 1 < sizeof(package); p++)
+        package[n++] = *p == '_' ? '-' : *p;
+    package[n] = '\0';
+    if (way == WAY_INSTALLER) {
+        gp_exam_advice(exam, "run NVIDIA's .run installer again, without --no-unified-memory");
+        return;
+    }
+    if (way == WAY_PORTAGE)
+        gp_exam_command(
+            exam, "build the driver with it",
+            "echo 'x11-drivers/nvidia-drivers uvm' | sudo tee -a "
+            "/etc/portage/package.use/nvidia && sudo emerge x11-drivers/nvidia-drivers");
+    else if (has_uvm_package(exam, package))
+        gp_exam_command(exam, "install it: it is in a package of its own",
+                        "sudo apt install %s-uvm", gp_exam_quoted(exam, package));
+    else
+        gp_exam_command(exam, "build the driver's modules again", "sudo apt install --reinstall %s",
+                        gp_exam_quoted(exam, package));
+    gp_exam_command(exam, "load it; reboot instead if the driver was updated, too",
+                    "sudo modprobe nvidia-uvm");
+}
+
+/* CUDA's module is not on the disk, under any name. Before branch 331 there was none; who only
+ * draws does not need it. */
+static bool report_no_uvm(struct gp_exam *exam)
+{
+    enum { FIRST = 331 };
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_machine *m = &exam->machine;
+    enum way way = way_without_uvm(exam);
+    const char *list = gp_exam_text(exam, "%s/%s/modules.dep", in->modules, m->kernel);
+    const char *text = gp_files_text(&exam->files, &exam->arena, list, 8 << 20, NULL);
+    const char *file = uvm_file(exam, uvm_name(exam));
+    if (way == WAY_UNKNOWN || m->container || m->is_jetson || !in->module[0] || !text ||
+        strstr(text, "uvm.ko") || gp_files_exist(&exam->files, file) ||
+        gp_files_exist(&exam->files, "/dev/nvidia-uvm") || gp_version_major(m->driver) < FIRST ||
+        !gp_system_library(exam, "", "libcuda.so.1"))
+        return false;
+    const struct gp_log_known *failure = cuda_failure(exam);
+    bool is_used = failure || gp_toolkits_of(exam)->count > 0;
+    gp_exam_report(exam, is_used ? GP_VERDICT_FAIL : GP_VERDICT_INFO,
+                   "CUDA cannot start: its kernel module, %s, is not installed", uvm_name(exam));
+    gp_exam_evidence(exam, list, "the driver's module, but no nvidia-uvm under any name");
+    gp_exam_evidence(exam, file, "missing");
+    gp_exam_evidence(exam, "/dev/nvidia-uvm", "missing");
+    if (failure)
+        gp_log_show_known(exam, failure);
+    gp_exam_why(exam, "nvidia-smi and OpenGL work without it; cuInit and cudaGetDeviceCount fail "
+                      "with an unknown error (999, or 30).");
+    fix_no_uvm(exam, way);
     return true;
 }
 
@@ -205,7 +307,8 @@ void gp_driver_check_nodes(struct gp_exam *exam)
         return;
     if (!is_uvm_loaded && report_renamed(exam))
         return;
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+    bool has_uvm = is_uvm_loaded || !report_no_uvm(exam);
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths) - (has_uvm ? 0 : 1); i++) {
         bool is_there = gp_files_exist(&exam->files, paths[i]);
         bool is_failed =
             !is_there && !is_uvm_loaded && strstr(paths[i], "uvm") && cuda_failure(exam);
@@ -216,7 +319,8 @@ void gp_driver_check_nodes(struct gp_exam *exam)
         if (is_there && report_access(exam, paths[i]))
             return;
     }
-    gp_driver_check_uvm(exam);
+    if (has_uvm)
+        gp_driver_check_uvm(exam);
 }
 
 /* ---- settings ---- */
