@@ -356,6 +356,68 @@ static void fix_installer(struct gp_exam *exam, const struct gp_failed_build *bu
                          "kernels get the module automatically");
 }
 
+/* The folder of the source in which make was to build, "uvm", if dkms.conf names it and the package
+ * with the source lacks it; "": it is there, or make stopped for another reason. make's words for
+ * that depend on the language. */
+static const char *missing_folder(struct gp_exam *exam, const struct gp_failed_build *build)
+{
+    static const char mark[] = ": *** ", dkms[] = "/var/lib/dkms/";
+    const char *source = gp_install_of(exam)->source;
+    const char *at = strncmp(build->error, "make", 4) == 0 ? strstr(build->error, mark) : NULL;
+    size_t n = at ? strcspn(at + sizeof(mark) - 1, ": /\t") : 0;
+    if (n == 0 || at[sizeof(mark) - 1 + n] != ':' || strncmp(source, dkms, sizeof(dkms) - 1) != 0 ||
+        strncmp(build->log, source, strlen(source)) != 0 || build->log[strlen(source)] != '/')
+        return "";
+    const char *name = gp_exam_text(exam, "%.*s", (int)n, at + sizeof(mark) - 1);
+    const char *config = gp_exam_text(exam, "%s/source/dkms.conf", source);
+    const char *text = gp_files_text(&exam->files, &exam->arena, config, 1 << 16, NULL);
+    bool is_named = text && (strstr(text, gp_exam_text(exam, "\"%s\"", name)) ||
+                             strstr(text, gp_exam_text(exam, "-C %s ", name)));
+    return is_named &&
+                   !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/source/%s", source, name))
+               ? name
+               : "";
+}
+
+/* The archive of NVIDIA's installer has what the package lacks. False: nothing. */
+static bool fix_missing_folder(struct gp_exam *exam, const struct gp_failed_build *build,
+                               const char *kernel)
+{
+    const char *source = gp_install_of(exam)->source, *folder = missing_folder(exam, build);
+    char real[GP_PATH_SIZE];
+    if (!folder[0] || !gp_files_real(&exam->files, gp_exam_text(exam, "%s/source", source), real))
+        return false;
+    const char *version = strrchr(source, '/') + 1, *module = version - 1;
+    while (module[-1] != '/')
+        module--;
+    const char *driver = gp_exam_text(exam, "%.*s", (int)strspn(version, "0123456789."), version);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/dkms.conf", real), "builds in %s", folder);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", real, folder), "missing");
+    gp_exam_why(exam, "The installed source is incomplete: it cannot be built for any kernel.");
+    gp_exam_advice(exam,
+                   "update the package with the source, or install its former release again; "
+                   "if there is none, take the files from NVIDIA's archive of %s:",
+                   driver);
+    if (strcmp(exam->machine.arch, "x86_64") != 0)
+        return true;
+    const char *name = gp_exam_text(exam, "NVIDIA-Linux-x86_64-%s", driver);
+    gp_exam_command(exam, "",
+                    "curl -fLO https://download.nvidia.com/XFree86/Linux-x86_64/%s/%s.run", driver,
+                    name);
+    gp_exam_command(exam, "unpack it, without installing anything", "sh %s.run --extract-only",
+                    name);
+    /* "kernel/uvm", "kernel-open" */
+    gp_exam_command(exam, "", "sudo cp -r %s/%s%s %s/", name,
+                    strncmp(folder, "kernel", 6) == 0 ? "" : "kernel/",
+                    gp_exam_quoted(exam, folder), gp_exam_quoted(exam, real));
+    gp_exam_command(
+        exam, "build the driver's module for this kernel", "sudo dkms install -m %s -v %s -k %s",
+        gp_exam_quoted(exam, gp_exam_text(exam, "%.*s", (int)(version - 1 - module), module)),
+        gp_exam_quoted(exam, version), gp_exam_quoted(exam, kernel));
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 /* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
  * one builds. */
 static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
@@ -375,7 +437,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         return;
     }
     if (gp_driver_fix_unfinished_headers(exam, kernel) || fix_refused(exam, error, kernel) ||
-        fix_unprepared(exam, error, kernel))
+        fix_unprepared(exam, error, kernel) || fix_missing_folder(exam, build, kernel))
         return;
     if (is_mismatched(build)) {
         fix_mismatched(exam, build, kernel);
@@ -456,10 +518,11 @@ void gp_driver_check_build(struct gp_exam *exam)
                    is_built ? "the module for kernel %s was built, but not installed%s"
                             : "the module could not be built for kernel %s%s",
                    kernel,
-                   is_built               ? ": the rest of the driver has another version"
-                   : !has_headers         ? ": its headers are only partly installed"
-                   : is_mismatched(build) ? ": wrong compiler"
-                                          : "");
+                   is_built                         ? ": the rest of the driver has another version"
+                   : !has_headers                   ? ": its headers are only partly installed"
+                   : is_mismatched(build)           ? ": wrong compiler"
+                   : missing_folder(exam, build)[0] ? ": its source is incomplete"
+                                                    : "");
     if (is_built)
         gp_exam_evidence(exam, build->log, "%s", build->refused + strspn(build->refused, " -"));
     else if (build->line > 0)
