@@ -204,37 +204,64 @@ static bool is_shared_out(struct gp_exam *exam)
     return is_desktop && cards == 2;
 }
 
+/* Whether the GPU is soldered, or of a laptop: its maker decides how many lanes it is wired to. The
+ * code of a mobile chip ends with M: "GA106M", "AD104GLM". An external one is plugged in. */
+static bool is_wired(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    char line[16];
+    const char *code = gpu->chip ? gpu->chip->name : "";
+    size_t n = strcspn(code, " ");
+    if (gp_files_line(&exam->files, gp_hardware_path(exam, gpu->bus_id, "removable"), line,
+                      sizeof(line)) &&
+        strcmp(line, "removable") == 0)
+        return false;
+    return (n > 0 && code[n - 1] == 'M') || gp_machine_is_laptop(&exam->files);
+}
+
+/* What explains a narrow link; "": it has a fault. Laptops have 8 or 4 of 16 lanes, but not 1. */
+static const char *explain_width(struct gp_exam *exam, bool is_of_laptop, long now, long possible)
+{
+    enum { FEWEST = 4 }; /* a fourth */
+    if (is_of_laptop)
+        return now * FEWEST < possible ? ""
+                                       : "The makers of laptops often wire fewer lanes than the "
+                                         "GPU has. ";
+    return is_shared_out(exam) ? "Two cards share the 16 lanes of a desktop's CPU. " : "";
+}
+
 /* A link connects a device and the port above it. A switch has an upstream and a downstream port,
  * so every second step of the path is a link. */
 static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     char hops[MOST_HOPS][16];
     size_t count = read_path(exam, gpu->bus_id, hops);
-    bool is_shared = is_shared_out(exam);
+    bool is_of_laptop = is_wired(exam, gpu);
     for (size_t i = 0; i < count; i += 2) {
         const char *port = i + 1 < count ? hops[i + 1] : NULL;
         long now = device_number(exam, hops[i], "current_link_width");
         long possible = possible_lanes(exam, hops[i], port);
         if (now <= 0 || now >= possible || was_told(exam, hops[i]))
             continue;
-        if (i == 0)
-            gp_exam_report(exam, is_shared ? GP_VERDICT_INFO : GP_VERDICT_WARN,
-                           "%s runs on %ld of %ld lanes", gp_driver_gpu_words(exam, gpu), now,
-                           possible);
-        else
-            gp_exam_report(exam, GP_VERDICT_WARN, "the bridge %s above %s runs on %ld of %ld lanes",
-                           hops[i], gp_driver_gpu_words(exam, gpu), now, possible);
+        const char *reason =
+            i == 0 || is_of_laptop ? explain_width(exam, is_of_laptop, now, possible) : "";
+        gp_exam_report(exam, reason[0] ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                       "%s%s runs on %ld of %ld lanes",
+                       i > 0 ? gp_exam_text(exam, "the bridge %s above ", hops[i]) : "",
+                       gp_driver_gpu_words(exam, gpu), now, possible);
         gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "current_link_width"), "%ld", now);
         gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "max_link_width"), "%ld", possible);
         gp_exam_why(exam,
                     "%sCopies between host and GPU take %.2g times as long; the GPU itself "
                     "computes at full speed.",
-                    is_shared ? "Two cards share the 16 lanes of a desktop's CPU. " : "",
-                    (double)possible / (double)now);
-        if (is_shared)
+                    reason, (double)possible / (double)now);
+        if (reason[0])
             continue;
         gp_exam_advice(
-            exam, "reseat the card and clean its contacts; check risers and cables, the slot (some "
+            exam, "%s",
+            is_of_laptop
+                ? "turn the machine off, not into standby, and on again; then update its firmware: "
+                  "this GPU has no slot"
+                : "reseat the card and clean its contacts; check risers and cables, the slot (some "
                   "share their lanes with another slot or an SSD) and its setting in the firmware");
     }
 }
