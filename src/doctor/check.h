@@ -79,6 +79,9 @@ extern const struct gp_check gp_checks_graphics[];
 extern const struct gp_check gp_checks_platform[];
 extern const struct gp_check gp_checks_known[];
 
+/* Completes a check's findings, from this one on, with what their fixes need on this machine. */
+void gp_checks_finish(struct gp_exam *exam, struct gp_finding *first);
+
 /* The check at this index, in order of dependencies; NULL past the end. */
 const struct gp_check *gp_check_at(size_t place);
 

@@ -67,6 +67,7 @@ static void run_check(struct gp_exam *exam, const struct gp_check *check)
     outcome->ms = (double)(gp_clock_mono_ns() - start) / 1e6;
     if (exam->last == before)
         gp_exam_report(exam, GP_VERDICT_OK, "%s", check->title);
+    gp_checks_finish(exam, before ? before->next : exam->findings);
     if (outcome->verdict == GP_VERDICT_FAIL)
         outcome->root_cause = check;
 }

@@ -142,6 +142,15 @@ static bool is_container_toolkit(const char *text)
            strstr(text, "nvidia-container") || strstr(text, "nvidia.github.io");
 }
 
+bool gp_apt_has_toolkit(struct gp_exam *exam)
+{
+    struct sources all = read_sources(exam);
+    for (size_t i = 0; i < all.count; i++)
+        if (is_container_toolkit(all.list[i].uri))
+            return true;
+    return false;
+}
+
 /* The name of a release in an address of CUDA's repository: "ubuntu2204"; "": it is another one. */
 static const char *release_in(struct gp_exam *exam, const char *uri)
 {

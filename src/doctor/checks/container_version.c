@@ -2,6 +2,7 @@
  * for the images that are started. */
 #include "doctor/checks/container.h"
 
+#include "doctor/checks/apt_pins.h"
 #include "doctor/checks/container_host.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/compat.h"
@@ -62,6 +63,7 @@ static void update_toolkit(struct gp_exam *exam)
     for (long i = 0; i < count; i++)
         if (strcmp(packages[i].state, "installed") == 0)
             names = gp_exam_text(exam, "%s%s%s", names, *names ? " " : "", packages[i].name);
+    gp_apt_prefer_toolkit(exam, names);
     gp_exam_remedy(exam, GP_REMEDY_UPDATE_CONTAINER_TOOLKIT,
                    *names ? names : "nvidia-container-toolkit", NULL);
     if (gp_files_exist(&exam->files, "/usr/bin/docker") && !gp_container_is_podman(exam))

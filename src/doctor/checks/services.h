@@ -47,6 +47,7 @@ bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes);
 
 /* apt.c: NVIDIA's repositories in apt's sources. */
 bool gp_apt_has_nvidia(struct gp_exam *exam);
+bool gp_apt_has_toolkit(struct gp_exam *exam); /* that of the container toolkit */
 void gp_apt_check(struct gp_exam *exam);
 
 /* xorg.c: what Xorg's configuration and log say of the GPUs. */

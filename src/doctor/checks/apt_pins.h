@@ -1,0 +1,11 @@
+/* Pins in apt's preferences that would keep a fix from having an effect. */
+#ifndef GP_DOCTOR_CHECKS_APT_PINS_H
+#define GP_DOCTOR_CHECKS_APT_PINS_H
+
+struct gp_exam;
+
+/* Adds how to get the container toolkit from NVIDIA's repository, if apt has been told to prefer
+ * the one of the distribution that is installed. `packages`: names of the installed ones. */
+void gp_apt_prefer_toolkit(struct gp_exam *exam, const char *packages);
+
+#endif
