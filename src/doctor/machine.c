@@ -111,6 +111,18 @@ bool gp_machine_is_ostree(const struct gp_machine *machine)
 
 enum { FIRST_OF_FEDORA = 20 };
 
+/* Debian's releases before 10 have it only in their version: "9 (stretch)". */
+static void read_codename(struct gp_machine *m, const char *text)
+{
+    char version[64];
+    release_value(text, "VERSION_CODENAME", m->codename, sizeof(m->codename));
+    release_value(text, "VERSION", version, sizeof(version));
+    const char *word = strchr(version, '(');
+    size_t n = word ? strspn(word + 1, "abcdefghijklmnopqrstuvwxyz") : 0;
+    if (!m->codename[0] && strcmp(m->distro_id, "debian") == 0 && n > 0 && word[n + 1] == ')')
+        (void)snprintf(m->codename, sizeof(m->codename), "%.*s", (int)n, word + 1);
+}
+
 static void read_distro(struct gp_machine *m, const struct gp_files *files)
 {
     char text[8192], like[128], codename[32];
@@ -122,7 +134,7 @@ static void read_distro(struct gp_machine *m, const struct gp_files *files)
     release_value(text, "ID", m->distro_id, sizeof(m->distro_id));
     release_value(text, "VERSION_ID", m->distro_version, sizeof(m->distro_version));
     release_value(text, "UBUNTU_CODENAME", m->base_codename, sizeof(m->base_codename));
-    release_value(text, "VERSION_CODENAME", m->codename, sizeof(m->codename));
+    read_codename(m, text);
     release_value(text, "ID_LIKE", like, sizeof(like));
     bool is_found = false;
     for (size_t pass = 0; pass < 2; pass++)

@@ -106,4 +106,7 @@ bool gp_driver_is_ours(const struct gp_pci_gpu *gpu);
 /* "GeForce RTX 4090 (0000:01:00.0)" */
 const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
+/* driver_parts.c: the option for Debian's apt if the driver came from the backports; "". */
+const char *gp_driver_backports(struct gp_exam *exam);
+
 #endif

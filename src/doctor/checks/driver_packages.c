@@ -1,10 +1,12 @@
 /* The check of the driver's packages: driver.packages. */
+#include "doctor/checks/container_host.h"
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/lines.h"
 #include "doctor/readers/install.h"
 #include "doctor/version.h"
 
+#include <elf.h>
 #include <string.h>
 
 /* While the loaded driver is consistent, its packages are no reason for a failure. */
@@ -144,6 +146,90 @@ static void report_branches(struct gp_exam *exam, const struct gp_install *in)
     gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, old, NULL);
 }
 
+/* ---- programs of another architecture ---- */
+
+/* Architectures of the machine: as ELF and as dpkg name them. */
+static const struct {
+    const char *arch, *dpkg;
+    unsigned char class, machine;
+} wide[] = {{"x86_64", "amd64", ELFCLASS64, EM_X86_64},
+            {"aarch64", "arm64", ELFCLASS64, EM_AARCH64}};
+
+/* The programs that containers are given, too, and the beginnings of the names of their packages:
+ * of Debian, and of Ubuntu and NVIDIA. */
+static const struct {
+    const char *path;
+    const char *packages[3]; /* up to NULL */
+} programs[] = {
+    {"/usr/bin/nvidia-smi", {"nvidia-smi", "nvidia-utils-"}},
+    {"/usr/bin/nvidia-cuda-mps-control", {"nvidia-cuda-mps", "nvidia-compute-utils-"}},
+    {"/usr/bin/nvidia-cuda-mps-server", {"nvidia-cuda-mps", "nvidia-compute-utils-"}},
+};
+
+/* Whether a file is a program, and of another architecture than number `w`. */
+static bool is_foreign(const struct gp_exam *exam, const char *path, size_t w)
+{
+    enum { MACHINE = 18 }; /* two bytes of the head */
+    unsigned char head[MACHINE + 3];
+    return gp_files_read(&exam->files, path, (char *)head, sizeof(head)) >= MACHINE + 2 &&
+           memcmp(head, ELFMAG, SELFMAG) == 0 && head[MACHINE + 1] == 0 &&
+           (head[EI_CLASS] != wide[w].class || head[MACHINE] != wide[w].machine);
+}
+
+/* The installed package for another architecture that a program is of; NULL: none is. */
+static const struct gp_package *foreign_package(struct gp_exam *exam, const char *const *names,
+                                                const char *own)
+{
+    struct gp_package *packages;
+    const struct gp_package *found = NULL;
+    long n = gp_packages_read(&exam->files, &exam->arena, names, &packages);
+    for (long i = 0; i < n; i++) {
+        const char *arch = packages[i].arch;
+        if (strcmp(packages[i].state, "installed") != 0 || strcmp(arch, "all") == 0)
+            continue;
+        if (strcmp(arch, own) == 0)
+            return NULL;
+        found = &packages[i];
+    }
+    return found;
+}
+
+/* apt replaces a program's package by that for another architecture if only that fits the libraries
+ * that it installs. */
+static void report_foreign(struct gp_exam *exam)
+{
+    static const char status[] = "/var/lib/dpkg/status";
+    char real[GP_PATH_SIZE];
+    size_t w = 0;
+    while (w < GP_ARRAY_LEN(wide) && strcmp(wide[w].arch, exam->machine.arch) != 0)
+        w++;
+    for (size_t i = 0; w < GP_ARRAY_LEN(wide) && i < GP_ARRAY_LEN(programs); i++) {
+        if (!gp_files_real(&exam->files, programs[i].path, real) || !is_foreign(exam, real, w))
+            continue;
+        const struct gp_package *package =
+            foreign_package(exam, programs[i].packages, wide[w].dpkg);
+        if (!package)
+            continue;
+        bool is_given = gp_container_has_toolkit(exam);
+        gp_exam_report(exam, is_given ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                       "%s is the program for %s, not for this system's %s",
+                       strrchr(programs[i].path, '/') + 1, package->arch, wide[w].dpkg);
+        gp_exam_evidence(exam, real, "a program for another architecture");
+        gp_exam_evidence(exam, status, "%s:%s %s; none for %s", package->name, package->arch,
+                         package->version, wide[w].dpkg);
+        gp_exam_why(exam, "%s",
+                    is_given ? "Containers are given the host's program. Their images are for this "
+                               "system's architecture, and have neither loader nor libraries for "
+                               "the other one, so it does not start in them."
+                             : "It uses the driver's libraries for that architecture, if they are "
+                               "installed.");
+        gp_exam_command(exam, "it replaces the other one", "sudo apt install %s%s:%s",
+                        exam->machine.distro == GP_DISTRO_DEBIAN ? gp_driver_backports(exam) : "",
+                        package->name, wide[w].dpkg);
+        return;
+    }
+}
+
 void gp_driver_check_packages(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -154,6 +240,7 @@ void gp_driver_check_packages(struct gp_exam *exam)
     const struct gp_finding *before = exam->last;
     report_broken(exam, in);
     report_branches(exam, in);
+    report_foreign(exam);
     if (exam->last == before)
         report_broken_kernel(exam);
 }

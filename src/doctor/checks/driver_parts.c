@@ -54,8 +54,7 @@ static bool is_left_out(struct gp_exam *exam, bool is_of_graphics)
     return !is_of_graphics || !gp_system_library(exam, "", "libGLX_nvidia.so.0");
 }
 
-/* The option for Debian's apt if the driver came from the backports; "". */
-static const char *backports(struct gp_exam *exam)
+const char *gp_driver_backports(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     for (size_t i = 0; i < in->package_count && exam->machine.codename[0]; i++)
@@ -90,7 +89,7 @@ void gp_driver_check_parts(struct gp_exam *exam)
             gp_exam_advice(exam, "run NVIDIA's .run installer again");
         else
             gp_exam_remedy(exam, parts[i].remedy,
-                           exam->machine.distro == GP_DISTRO_DEBIAN ? backports(exam)
+                           exam->machine.distro == GP_DISTRO_DEBIAN ? gp_driver_backports(exam)
                                                                     : gp_driver_flavour(exam),
                            NULL);
         if (parts[i].remedy == GP_REMEDY_INSTALL_VIDEO)

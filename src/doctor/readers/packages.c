@@ -49,8 +49,9 @@ bool gp_packages_next(struct gp_lines *lines, struct gp_package *ret)
             const char *word = strrchr(status, ' '); /* "install ok half-configured" */
             ret->is_held = strncmp(status, "hold ", 5) == 0;
             (void)snprintf(ret->state, sizeof(ret->state), "%.23s", word ? word + 1 : status);
-        } else if (!field(line, n, "Package", ret->name, sizeof(ret->name))) {
-            (void)field(line, n, "Version", ret->version, sizeof(ret->version));
+        } else if (!field(line, n, "Package", ret->name, sizeof(ret->name)) &&
+                   !field(line, n, "Version", ret->version, sizeof(ret->version))) {
+            (void)field(line, n, "Architecture", ret->arch, sizeof(ret->arch));
         }
     }
     return ret->name[0] && is_name(ret->name);

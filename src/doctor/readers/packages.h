@@ -12,6 +12,7 @@ struct gp_package {
     char version[64];
     char state[24]; /* dpkg: "installed", "half-configured", "unpacked", "config-files", …; pacman:
                        "installed" */
+    char arch[16];  /* dpkg: "amd64", "i386", "all" */
     bool is_held;   /* dpkg: updates leave it as it is */
 };
 
