@@ -262,10 +262,11 @@ static void reads_branches(void **state)
     assert_true(gp_packages_is_open("nvidia-dkms-580-server-open"));
     assert_true(gp_packages_is_open("nvidia-kernel-open-dkms"));
     assert_false(gp_packages_is_open("nvidia-opencl-icd-361"));
-    struct gp_package package = {"nvidia-utils-460", "470.103.01-0ubuntu0.20.04.1", "", false};
+    struct gp_package package = {.name = "nvidia-utils-460",
+                                 .version = "470.103.01-0ubuntu0.20.04.1"};
     assert_true(gp_packages_is_transitional(&package));
-    package = (struct gp_package){"linux-modules-nvidia-535-5.15.0-86-generic", "5.15.0-86.96", "",
-                                  false};
+    package = (struct gp_package){.name = "linux-modules-nvidia-535-5.15.0-86-generic",
+                                  .version = "5.15.0-86.96"};
     assert_false(gp_packages_is_transitional(&package));
 }
 
