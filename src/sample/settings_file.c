@@ -100,8 +100,10 @@ static int read_document(const char *path, json_t *document, struct gp_saved *re
     if (strcmp(schema, SCHEMA) != 0)
         return gp_err_set(err, GP_EFORMAT, "'%s' was written by a newer gpulse (%.40s)", path,
                           schema);
-    if (!json_is_array(gpus) || json_array_size(gpus) > GPUS_MAX)
+    if (!json_is_array(gpus))
         return gp_err_set(err, GP_EFORMAT, "%s: expected an array \"gpus\"", path);
+    if (json_array_size(gpus) > GPUS_MAX)
+        return gp_err_set(err, GP_EFORMAT, "%s: at most %d GPUs", path, GPUS_MAX);
     ret->gpus = calloc(json_array_size(gpus) + 1, sizeof(*ret->gpus));
     if (!ret->gpus)
         return gp_err_set(err, GP_ENOMEM, "out of memory");

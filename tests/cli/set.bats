@@ -765,6 +765,10 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     status_is 0
     says_not ' done$'
     no_setter_was_called
+    ln s.json kept.json
+    gpulse --sim h100x2 set --save s.json
+    [ ! s.json -ef kept.json ] # replaced as a whole, not written over
+    diff <(json 'd["gpus"]' s.json) <(json 'd["gpus"]' kept.json)
     gpulse --sim h100x2 set --save again.json
     diff <(json 'd["gpus"]' s.json) <(json 'd["gpus"]' again.json)
 }
@@ -877,6 +881,12 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     echo '{"schema": "gpulse.settings/99", "gpus": []}' >bad.json
     gpulse --sim t4 set --restore bad.json
     fails 2 "'bad.json' was written by a newer gpulse \(gpulse.settings/99\)"
+    echo '{"schema": "gpulse.settings/1", "gpus": {"0": {}}}' >bad.json
+    gpulse --sim t4 set --restore bad.json
+    fails 2 'bad.json: expected an array "gpus"'
+    python3 -c 'import json; print(json.dumps({"schema": "gpulse.settings/1", "gpus": [{"uuid": "GPU-x", "settings": {}}] * 1025}))' >bad.json
+    gpulse --sim t4 set --restore bad.json
+    fails 2 'bad.json: at most 1024 GPUs'
     for bad in '"power-limit": "lots"' '"power-limit": true' '"power-limit": -5' '"compute-mode": 3' '"nosuch": "1"' '"ecc-counters": "clear-volatile"'; do
         echo '{"schema": "gpulse.settings/1", "gpus": [{"uuid": "GPU-x", "settings": {'"$bad"'}}]}' >bad.json
         gpulse --sim t4 set --restore bad.json
