@@ -126,6 +126,14 @@ static void check_numbers(struct gp_exam *exam, const struct gp_pyenv *env,
     mend_pin(exam, env, torch, package, release);
 }
 
+/* conda has seen to it that they fit, whatever their numbers say. */
+static bool are_of_conda(const struct gp_pyenv *env, const struct gp_torch *torch,
+                         const struct gp_pypackage *package)
+{
+    return gp_pyenv_is_of_conda(env, "pytorch", torch->version) &&
+           gp_pyenv_is_of_conda(env, package->name, package->version);
+}
+
 /* Compiled against one version of PyTorch, named in their metadata, or against the oldest one that
  * these allow. */
 static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
@@ -136,7 +144,7 @@ static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
         struct gp_requirement wanted;
-        if (!package || package->is_conda)
+        if (!package || package->is_conda || are_of_conda(env, torch, package))
             continue;
         bool is_said = gp_pypackage_torch(exam, env, package, &wanted);
         bool is_pinned = is_said && wanted.version[0];

@@ -545,6 +545,15 @@ const struct gp_pypackage *gp_pyenv_package(const struct gp_pyenv *env, const ch
     return NULL;
 }
 
+bool gp_pyenv_is_of_conda(const struct gp_pyenv *env, const char *name, const char *version)
+{
+    for (size_t i = 0; i < env->count; i++)
+        if (env->packages[i].is_conda && strcmp(env->packages[i].name, name) == 0 &&
+            strcmp(env->packages[i].version, version) == 0)
+            return true;
+    return false;
+}
+
 const struct gp_pypackage *gp_pyenv_package_like(const struct gp_pyenv *env, const char *prefix)
 {
     for (size_t i = 0; i < env->count; i++)

@@ -62,6 +62,10 @@ bool gp_pyenvs_readable(const struct gp_pyenvs *envs);
  */
 const struct gp_pypackage *gp_pyenv_package(const struct gp_pyenv *env, const char *name);
 
+/* Whether conda has installed this version of one of those, which then has a directory of metadata,
+ * too, as pip's packages have. PyTorch is "pytorch" there. */
+bool gp_pyenv_is_of_conda(const struct gp_pyenv *env, const char *name, const char *version);
+
 /* The first whose name has this prefix. */
 const struct gp_pypackage *gp_pyenv_package_like(const struct gp_pyenv *env, const char *prefix);
 
