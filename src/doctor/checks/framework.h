@@ -159,6 +159,11 @@ void gp_check_ctranslate2(struct gp_exam *exam, const struct gp_pyenv *env);
 bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,
                      const struct gp_pypackage *package);
 
+/* How to get cuDNN or NCCL, by the name of its library, for a CUDA: of conda's packages, from 11 on
+ * of PyPI's. */
+void gp_fix_part(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
+                 const char *cuda);
+
 /* The package of MXNet for a CUDA that is installed, of version *ret_cuda; NULL: there is none. */
 const char *gp_mxnet_package(struct gp_exam *exam, const char **ret_cuda);
 

@@ -154,12 +154,20 @@ static const char *folder_of_all(struct gp_exam *exam, const struct missing *mis
     return folder;
 }
 
-/* What of CUDA 11 is a package of PyPI, too: cuDNN, NCCL. */
-static void mend_part(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
-                      const char *cuda)
+void gp_fix_part(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
+                 const char *cuda)
 {
+    enum { LAST_OF_DEFAULTS = 7 }; /* conda's own channel has no newer one for CUDA 10 */
     unsigned cudnn = gp_cudnn_of_name(name);
     const char *part = cudnn ? "cudnn" : "nccl";
+    if (gp_version_major(cuda) < 11 && cudnn && env->kind == GP_PYENV_CONDA) {
+        gp_exam_command(exam, gp_exam_text(exam, "cuDNN, for CUDA %s", cuda),
+                        "%s install -p %s%s cudatoolkit=%u.%u cudnn=%u",
+                        gp_conda_program(exam, env), gp_exam_quoted(exam, env->prefix),
+                        cudnn > LAST_OF_DEFAULTS ? " -c conda-forge" : "", gp_version_major(cuda),
+                        gp_version_minor(cuda), cudnn);
+        return;
+    }
     if (gp_version_major(cuda) < 11) {
         gp_exam_advice(exam, "install %s for CUDA %s from NVIDIA's repository",
                        cudnn ? gp_exam_text(exam, "cuDNN %u (libcudnn%u)", cudnn, cudnn)
@@ -206,7 +214,7 @@ static void mend(struct gp_exam *exam, const struct gp_pyenv *env,
                        "have LD_LIBRARY_PATH lead to them",
                        cuda);
     for (size_t i = 0; !is_toolkit && i < missing->count; i++)
-        mend_part(exam, env, missing->names[i], cuda);
+        gp_fix_part(exam, env, missing->names[i], cuda);
 }
 
 bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,

@@ -291,7 +291,7 @@ const char *gp_onnx_gpu_package(struct gp_exam *exam, const char *version)
 
 /* A library that is missing, or lies where the loader does not look (folder). Before 1.8 the import
  * fails without it; later only the provider for CUDA does. */
-static void report_missing(struct gp_exam *exam, const struct gp_pyenv *env,
+static bool report_missing(struct gp_exam *exam, const struct gp_pyenv *env,
                            const struct gp_pypackage *package, const struct release *built,
                            bool is_import)
 {
@@ -301,7 +301,7 @@ static void report_missing(struct gp_exam *exam, const struct gp_pyenv *env,
     const char *name = missing_library(exam, env, built);
     const char *folder = name[0] ? gp_library_folder(exam, name) : NULL;
     if (!name[0] || (!is_import && !folder))
-        return;
+        return false;
     gp_exam_report(exam, is_import ? gp_pyenv_verdict(env, true) : GP_VERDICT_WARN,
                    "ONNX Runtime %s in %s does not find %s, %s", package->version, env->prefix,
                    name,
@@ -331,6 +331,59 @@ static void report_missing(struct gp_exam *exam, const struct gp_pyenv *env,
                         gp_exam_quoted(exam, folder));
     else
         mend_release(exam, env, built, installed, fit);
+    return true;
+}
+
+/* The name of cuDNN that is loaded when the package is imported, "libcudnn.so.7"; "": not known. */
+static const char *cudnn_of_import(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char file[] = "onnxruntime/capi/_ld_preload.py", mark[] = "CDLL(\"libcudnn.so.",
+                      module[] = "onnxruntime/capi/onnxruntime_pybind11_state.so";
+    const char *p = strstr(gp_pyenv_text(exam, env, file), mark), *name;
+    struct gp_shared shared;
+    char path[GP_PATH_SIZE];
+    size_t from = 0;
+    if (p) {
+        p += strlen("CDLL(\"");
+        return gp_exam_text(exam, "%.*s", (int)strcspn(p, "\"\n"), p);
+    }
+    if (!gp_pyenv_path(env, module, path) ||
+        !gp_shared_read(&shared, &exam->files, &exam->arena, path))
+        return "";
+    while ((name = gp_shared_needed(&shared, &from)))
+        if (gp_cudnn_of_name(name))
+            return name;
+    return "";
+}
+
+/* Before 1.8 the import fails without cuDNN. PyTorch's own is linked into it, or has a name of its
+ * own, until its packages have one that others can use. */
+static void check_cudnn_of_import(struct gp_exam *exam, const struct gp_pyenv *env,
+                                  const struct gp_pypackage *package, const struct release *built)
+{
+    const char *name = cudnn_of_import(exam, env);
+    unsigned cudnn = gp_cudnn_of_name(name), other = 0;
+    bool is_known;
+    if (!cudnn || gp_library_is_loadable(exam, env, name) ||
+        gp_cudnn_is_found(exam, env, cudnn, &other, &is_known) || gp_library_folder(exam, name))
+        return;
+    gp_exam_report(
+        exam, gp_pyenv_verdict(env, true), "ONNX Runtime %s in %s does not find %s, as %s",
+        package->version, env->prefix, name,
+        other ? gp_exam_text(exam, "only cuDNN %u is installed", other) : "cuDNN is not installed");
+    gp_exam_evidence(exam, env->site, "%s: for CUDA %s and cuDNN %u", package->entry, built->cuda,
+                     cudnn);
+    gp_exam_evidence(exam, name, "not in any library directory");
+    gp_exam_why(exam, "The import fails with \"%s: cannot open shared object file\".%s", name,
+                env->has_torch ? " PyTorch has cuDNN in its own libraries, where other packages "
+                                 "cannot find it."
+                               : "");
+    gp_fix_part(exam, env, name, built->cuda);
+    if (exam->machine.container)
+        gp_exam_advice(exam,
+                       "in the Dockerfile of the image; or start from an image with CUDA %s "
+                       "and cuDNN %u",
+                       built->cuda, cudnn);
 }
 
 void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
@@ -343,9 +396,12 @@ void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
     /* The provider finds what PyTorch has loaded, too. */
     bool is_alone = !env->has_torch && !gp_pyenv_package_like(env, "nvidia-cublas") &&
                     gp_version_major(built->cuda) == gp_onnx_cuda(exam, env, package->version);
-    if (is_import ? !gp_pyenv_package(env, "onnxruntime") /* which another check reports */
-                  : !report_other_cuda(exam, env, package) && is_alone)
-        report_missing(exam, env, package, built, is_import);
+    bool is_judged = is_import
+                         ? !gp_pyenv_package(env, "onnxruntime") /* which another check reports */
+                         : !report_other_cuda(exam, env, package) && is_alone;
+    bool is_reported = is_judged && report_missing(exam, env, package, built, is_import);
+    if (is_judged && is_import && !is_reported)
+        check_cudnn_of_import(exam, env, package, built);
     if (!is_import)
         check_wheels(exam, env, package);
 }
