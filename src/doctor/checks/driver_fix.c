@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { OLDEST_BUILT = 470, LAST_PROPRIETARY = 580, NEWEST_DEBIAN = 13 };
+enum { OLDEST_BUILT = 470, LAST_PROPRIETARY = 580 };
 
 /* The branch that the module names for a GPU that it ignores: "supported through the NVIDIA 340.xx
  * Legacy drivers"; 0: none. */
@@ -89,8 +89,6 @@ static const char *install_argument(struct gp_exam *exam, const struct gp_choice
     const struct gp_machine *m = &exam->machine;
     const char *kernel = gp_kernels_package(exam, m->kernel);
     switch (m->distro) {
-    case GP_DISTRO_DEBIAN:
-        return strcmp(m->arch, "aarch64") == 0 ? "arm64" : "amd64";
     case GP_DISTRO_UBUNTU:
         return gp_exam_text(exam, "%u", choice->branch);
     case GP_DISTRO_RHEL:
@@ -106,45 +104,6 @@ static const char *install_argument(struct gp_exam *exam, const struct gp_choice
     default:
         return NULL;
     }
-}
-
-/* Whether a line of apt's sources, in either format, has the word. */
-static bool has_non_free(struct gp_exam *exam, const char *path)
-{
-    static const char word[] = "non-free", between[] = " \t\r\n";
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-    for (const char *line = text; line && *line; line += strcspn(line, "\n")) {
-        line += strspn(line, between);
-        for (const char *p = line; *p && *p != '\n' && *line != '#';) {
-            size_t n = strcspn(p, between);
-            if (n == sizeof(word) - 1 && strncmp(p, word, n) == 0)
-                return true;
-            p += n + strspn(p + n, " \t\r");
-        }
-    }
-    return false;
-}
-
-void gp_driver_fix_non_free(struct gp_exam *exam)
-{
-    static const char folder[] = "/etc/apt/sources.list.d", list[] = "/etc/apt/sources.list",
-                      stanzas[] = "/etc/apt/sources.list.d/debian.sources";
-    enum { BOOKWORM = 12 }; /* the first release with a separate component for firmware */
-    bool is_new = gp_version_major(exam->machine.distro_version) >= BOOKWORM ||
-                  !exam->machine.distro_version[0];
-    const char *parts =
-        is_new ? "main contrib non-free non-free-firmware" : "main contrib non-free";
-    char **names;
-    bool is_on = has_non_free(exam, list);
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n && i < 100; i++)
-        is_on = is_on || has_non_free(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
-    if (is_on)
-        return;
-    if (gp_files_exist(&exam->files, stanzas))
-        gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE, parts, stanzas);
-    else
-        gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE_LINES, parts, list);
 }
 
 static const char *joined(struct gp_exam *exam, const char *names, const char *name)
@@ -202,65 +161,6 @@ static void install_narrow_of_arch(struct gp_exam *exam, unsigned branch)
     gp_exam_command(exam, "its libraries for 32-bit programs",
                     "git clone https://aur.archlinux.org/%s.git && cd %s && makepkg -si", name,
                     name);
-}
-
-bool gp_driver_has_open_package(struct gp_exam *exam)
-{
-    const struct gp_install *in = gp_install_of(exam);
-    for (size_t i = 0; i < in->package_count; i++)
-        if (strcmp(in->packages[i].name, "nvidia-open-kernel-dkms") == 0 &&
-            strcmp(in->packages[i].state, "config-files") != 0)
-            return true;
-    return false;
-}
-
-/* Debian's package, which is content with either kind of modules; with the proprietary ones if the
- * GPUs need them, or in place of the open ones (the last word removes those). */
-static const char *package_of_debian(struct gp_exam *exam, const struct gp_choice *choice)
-{
-    const char *package = choice->row->package;
-    if (strcmp(package, "nvidia-driver") != 0)
-        return package;
-    if (gp_driver_has_open_package(exam))
-        return "nvidia-driver nvidia-kernel-dkms nvidia-open-kernel-dkms-";
-    return gp_driver_wish(exam).needs_proprietary ? "nvidia-driver nvidia-kernel-dkms" : package;
-}
-
-/* Debian's packages of two branches can be installed together; it uses the newer one. */
-static void prefer_older(struct gp_exam *exam, const struct gp_choice *choice)
-{
-    const struct gp_install *in = gp_install_of(exam);
-    for (size_t i = 0; i < in->package_count; i++)
-        if (strcmp(in->packages[i].name, "nvidia-driver") == 0 &&
-            strcmp(in->packages[i].state, "installed") == 0 &&
-            strncmp(choice->row->package, "nvidia-tesla-", 13) == 0)
-            gp_exam_command(exam, "use it instead of the newer one that is installed",
-                            "sudo update-alternatives --set nvidia /usr/lib/nvidia/tesla-%u",
-                            choice->branch);
-}
-
-static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choice)
-{
-    unsigned number = gp_version_major(exam->machine.distro_version);
-    const char *release = gp_exam_text(exam, "debian%u", number > 0 ? number : NEWEST_DEBIAN);
-    if (choice->from == GP_OFFER_DISTRO) {
-        gp_driver_fix_non_free(exam);
-        if (gp_driver_wish(exam).needs_proprietary && exam->machine.is_driver_open)
-            gp_exam_advice(exam, "with the proprietary kernel modules (nvidia-kernel-dkms) instead "
-                                 "of the open ones:");
-        if (gp_kernels_is_proxmox(exam->machine.kernel))
-            gp_exam_command(exam, "install Debian's driver, and the headers of Proxmox' kernels",
-                            "sudo apt install proxmox-default-headers %s",
-                            package_of_debian(exam, choice));
-        else
-            gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, install_argument(exam, choice),
-                           package_of_debian(exam, choice));
-        prefer_older(exam, choice);
-    } else if (choice->branch == 0) {
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA, release, NULL);
-    } else {
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, release, NULL);
-    }
 }
 
 /* A host of virtual GPUs has a driver of its own, which no distribution packages. */
@@ -361,6 +261,10 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
         gp_exam_advice(exam,
                        "the last driver for this GPU is branch %u, which builds on this kernel:",
                        choice->branch);
+        if (m->distro == GP_DISTRO_DEBIAN) {
+            gp_driver_fix_debian_legacy(exam, choice->branch);
+            return;
+        }
         bool has_prefix = m->distro == GP_DISTRO_UBUNTU && choice->branch >= 390;
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_LEGACY,
                        gp_exam_text(exam, "%s%u", has_prefix ? "driver-" : "", choice->branch),
@@ -383,7 +287,7 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
     }
     const char *argument = install_argument(exam, choice);
     if (m->distro == GP_DISTRO_DEBIAN)
-        install_on_debian(exam, choice);
+        gp_driver_fix_debian(exam, choice);
     else if (m->distro == GP_DISTRO_UBUNTU && fix_transitional(exam, choice->branch))
         return;
     else if (m->distro == GP_DISTRO_OTHER && !gp_remedy_other(m->distro_id, of_choice(choice)))

@@ -35,6 +35,11 @@ void gp_driver_fix_at_least(struct gp_exam *exam, const char *driver);
 /* How to install the chosen driver, or why there is none. */
 void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice);
 
+/* Likewise on Debian, from its archive or NVIDIA's; and the last driver of a GPU from before 2012.
+ */
+void gp_driver_fix_debian(struct gp_exam *exam, const struct gp_choice *choice);
+void gp_driver_fix_debian_legacy(struct gp_exam *exam, unsigned branch);
+
 /* Whether Debian's package with the open modules is installed, or was begun to be. Its branches do
  * not build on every kernel that the proprietary ones build on. */
 bool gp_driver_has_open_package(struct gp_exam *exam);
@@ -73,6 +78,9 @@ void gp_driver_fix_non_free(struct gp_exam *exam);
 
 /* Adds how to install the headers of a kernel. */
 void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel);
+
+/* Proxmox' packages with the headers of a kernel, and of later ones. */
+const char *gp_driver_headers_of_proxmox(struct gp_exam *exam, const char *kernel);
 
 /* Likewise for another kernel, from the installed source; with its headers, if they are missing or
  * `wants_headers`. */

@@ -148,6 +148,20 @@ static const char *ubuntu_headers(struct gp_exam *exam, const char *kernel)
     return series[0] ? gp_exam_text(exam, "%s %s", kernel, name) : kernel;
 }
 
+/* Headers of Proxmox have the name of their kernel's packages. */
+static const char *name_of_proxmox(const char *kernel)
+{
+    return gp_version_compare(kernel, FIRST_OF_PROXMOX) < 0 ? "pve" : "proxmox";
+}
+
+const char *gp_driver_headers_of_proxmox(struct gp_exam *exam, const char *kernel)
+{
+    const char *name = name_of_proxmox(kernel);
+    return gp_exam_text(exam, "%s %s-headers-%s",
+                        strcmp(name, "pve") == 0 ? "pve-headers" : "proxmox-default-headers", name,
+                        gp_exam_quoted(exam, kernel));
+}
+
 void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
 {
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
@@ -158,8 +172,7 @@ void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
                        "own kernel");
     else if (gp_kernels_is_proxmox(kernel))
         gp_exam_command(exam, "install the kernel headers, which the module is built against",
-                        "sudo apt install %s-headers-%s",
-                        gp_version_compare(kernel, FIRST_OF_PROXMOX) < 0 ? "pve" : "proxmox",
+                        "sudo apt install %s-headers-%s", name_of_proxmox(kernel),
                         gp_exam_quoted(exam, kernel));
     else if (exam->machine.distro == GP_DISTRO_RHEL && strstr(kernel, "uek"))
         gp_exam_command(exam, "install the headers of Oracle's kernel, which the module needs",

@@ -1,0 +1,153 @@
+/* Installing the driver on Debian: the components of its archive, the headers, and the package. */
+#include "doctor/checks/driver_fix.h"
+
+#include "doctor/readers/install.h"
+#include "doctor/readers/kernels.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+enum { NEWEST_DEBIAN = 13 };
+
+/* Whether a line of apt's sources, in either format, has the word. */
+static bool has_component(struct gp_exam *exam, const char *path, const char *word)
+{
+    static const char between[] = " \t\r\n";
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    for (const char *line = text; line && *line; line += strcspn(line, "\n")) {
+        line += strspn(line, between);
+        for (const char *p = line; *p && *p != '\n' && *line != '#';) {
+            size_t n = strcspn(p, between);
+            if (n == strlen(word) && strncmp(p, word, n) == 0)
+                return true;
+            p += n + strspn(p + n, " \t\r");
+        }
+    }
+    return false;
+}
+
+static const char apt_folder[] = "/etc/apt/sources.list.d", apt_list[] = "/etc/apt/sources.list",
+                  apt_stanzas[] = "/etc/apt/sources.list.d/debian.sources";
+
+static bool is_enabled(struct gp_exam *exam, const char *component)
+{
+    char **names;
+    bool is_on = has_component(exam, apt_list, component);
+    long n = gp_files_list(&exam->files, &exam->arena, apt_folder, &names);
+    for (long i = 0; i < n && i < 100; i++)
+        is_on = is_on ||
+                has_component(exam, gp_exam_text(exam, "%s/%s", apt_folder, names[i]), component);
+    return is_on;
+}
+
+static void enable_components(struct gp_exam *exam)
+{
+    enum { BOOKWORM = 12 }; /* the first release with a separate component for firmware */
+    bool is_new = gp_version_major(exam->machine.distro_version) >= BOOKWORM ||
+                  !exam->machine.distro_version[0];
+    const char *parts =
+        is_new ? "main contrib non-free non-free-firmware" : "main contrib non-free";
+    if (gp_files_exist(&exam->files, apt_stanzas))
+        gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE, parts, apt_stanzas);
+    else
+        gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE_LINES, parts, apt_list);
+}
+
+void gp_driver_fix_non_free(struct gp_exam *exam)
+{
+    if (!is_enabled(exam, "non-free"))
+        enable_components(exam);
+}
+
+bool gp_driver_has_open_package(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].name, "nvidia-open-kernel-dkms") == 0 &&
+            strcmp(in->packages[i].state, "config-files") != 0)
+            return true;
+    return false;
+}
+
+/* Debian's package, which is content with either kind of modules; with the proprietary ones if the
+ * GPUs need them, or in place of the open ones (the last word removes those). */
+static const char *package_of_debian(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const char *package = choice->row->package;
+    if (strcmp(package, "nvidia-driver") != 0)
+        return package;
+    if (gp_driver_has_open_package(exam))
+        return "nvidia-driver nvidia-kernel-dkms nvidia-open-kernel-dkms-";
+    return gp_driver_wish(exam).needs_proprietary ? "nvidia-driver nvidia-kernel-dkms" : package;
+}
+
+/* Debian's packages of two branches can be installed together; it uses the newer one. */
+static void prefer_older(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].name, "nvidia-driver") == 0 &&
+            strcmp(in->packages[i].state, "installed") == 0 &&
+            strncmp(choice->row->package, "nvidia-tesla-", 13) == 0)
+            gp_exam_command(exam, "use it instead of the newer one that is installed",
+                            "sudo update-alternatives --set nvidia /usr/lib/nvidia/tesla-%u",
+                            choice->branch);
+}
+
+/* Fermi and older; nvidia-smi is a package of its own. */
+static const char *legacy_package(struct gp_exam *exam, unsigned branch)
+{
+    enum { FIRST_WITH_SMI = 340 };
+    const char *name = gp_exam_text(exam, "nvidia-legacy-%uxx", branch);
+    return branch < FIRST_WITH_SMI ? gp_exam_text(exam, "%s-driver", name)
+                                   : gp_exam_text(exam, "%s-driver %s-smi", name, name);
+}
+
+/* With the components of the archive that have it, and the headers for its module. */
+static void install_package(struct gp_exam *exam, const char *package)
+{
+    const char *kernel = exam->machine.kernel;
+    gp_driver_fix_non_free(exam);
+    if (gp_driver_wish(exam).needs_proprietary && exam->machine.is_driver_open)
+        gp_exam_advice(exam, "with the proprietary kernel modules (nvidia-kernel-dkms) instead "
+                             "of the open ones:");
+    if (gp_kernels_is_proxmox(kernel))
+        gp_exam_command(exam, "install Debian's driver, and the headers of Proxmox' kernels",
+                        "sudo apt install %s %s", gp_driver_headers_of_proxmox(exam, kernel),
+                        package);
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN,
+                       strcmp(exam->machine.arch, "aarch64") == 0 ? "arm64" : "amd64", package);
+}
+
+void gp_driver_fix_debian_legacy(struct gp_exam *exam, unsigned branch)
+{
+    install_package(exam, legacy_package(exam, branch));
+}
+
+/* The packages of NVIDIA's repository need one of Debian's component contrib. Their dkms has apt
+ * install the headers of Debian's kernels, but not those of Proxmox. */
+static void prepare_for_nvidia(struct gp_exam *exam)
+{
+    const char *kernel = exam->machine.kernel;
+    if (is_enabled(exam, "main") && !is_enabled(exam, "contrib"))
+        enable_components(exam);
+    if (gp_kernels_is_proxmox(kernel))
+        gp_exam_command(exam, "install the headers of Proxmox' kernels", "sudo apt install %s",
+                        gp_driver_headers_of_proxmox(exam, kernel));
+}
+
+void gp_driver_fix_debian(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    unsigned number = gp_version_major(exam->machine.distro_version);
+    const char *release = gp_exam_text(exam, "debian%u", number > 0 ? number : NEWEST_DEBIAN);
+    if (choice->from == GP_OFFER_DISTRO) {
+        install_package(exam, package_of_debian(exam, choice));
+        prefer_older(exam, choice);
+        return;
+    }
+    prepare_for_nvidia(exam);
+    gp_exam_remedy(
+        exam, choice->branch == 0 ? GP_REMEDY_INSTALL_DRIVER_NVIDIA : GP_REMEDY_INSTALL_DRIVER_580,
+        release, NULL);
+}
