@@ -54,26 +54,39 @@ static unsigned release_of(const char *codename)
     return 0;
 }
 
+static bool has_row(const char *family, unsigned release)
+{
+    for (size_t i = 0; i < gp_offer_count; i++)
+        if (strcmp(gp_offers[i].distribution, family) == 0 && gp_offers[i].release == release)
+            return true;
+    return false;
+}
+
+/* The number of its rows: those between Ubuntu's long-term releases have some with the month. */
+static unsigned release_of_machine(const struct gp_machine *machine)
+{
+    unsigned year = gp_version_major(machine->distro_version);
+    unsigned with_month = year * 100 + gp_version_minor(machine->distro_version);
+    if (machine->distro != GP_DISTRO_UBUNTU)
+        return year;
+    if (strcmp(machine->distro_id, "ubuntu") != 0)
+        return release_of(machine->base_codename); /* derivatives count their own releases */
+    return has_row(gp_distro_word(machine->distro), with_month) ? with_month : year;
+}
+
 /* Whether a row is for this machine: of its release, or of all without rows of their own; where
  * each has some, of the newest known one if its own is newer or unknown, as on Debian's testing. */
 static bool is_of(const struct gp_offer *row, const struct gp_machine *machine)
 {
-    unsigned release = gp_version_major(machine->distro_version), newest = 0;
-    bool has_own = false, has_common = false;
     const char *family = gp_distro_word(machine->distro);
+    unsigned release = release_of_machine(machine), newest = 0;
     if (strcmp(row->distribution, family) != 0)
         return false;
-    if (machine->distro == GP_DISTRO_UBUNTU && strcmp(machine->distro_id, "ubuntu") != 0)
-        release = release_of(machine->base_codename); /* derivatives count their own releases */
-    for (size_t i = 0; i < gp_offer_count; i++) {
-        if (strcmp(gp_offers[i].distribution, family) != 0)
-            continue;
-        newest = gp_offers[i].release > newest ? gp_offers[i].release : newest;
-        has_own = has_own || (release > 0 && gp_offers[i].release == release);
-        has_common = has_common || gp_offers[i].release == 0;
-    }
-    if (has_common)
-        return row->release == (has_own ? release : 0);
+    if (has_row(family, 0))
+        return row->release == (has_row(family, release) ? release : 0);
+    for (size_t i = 0; i < gp_offer_count; i++)
+        if (strcmp(gp_offers[i].distribution, family) == 0 && gp_offers[i].release > newest)
+            newest = gp_offers[i].release;
     if (release == 0 || release > newest)
         release = newest;
     return row->release == release;

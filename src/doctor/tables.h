@@ -69,7 +69,7 @@ extern size_t gp_driver_count;
 /* The driver in the repositories that users of a distribution install it from. */
 struct gp_offer {
     const char *distribution; /* as gp_distro_word() */
-    unsigned release;         /* 0: all of them */
+    unsigned release;         /* 12; of Ubuntu also 2104: 21.04 alone; 0: all of them */
     unsigned branch;          /* 0: the newest */
     unsigned modules;
     const char *package; /* what brings the others with it; the flavour may follow */

@@ -418,6 +418,26 @@ static bool fix_missing_folder(struct gp_exam *exam, const struct gp_failed_buil
     return true;
 }
 
+/* A rolling distribution has only the newest driver, for the newest kernel. */
+static bool is_rolling(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_install *in = gp_install_of(exam);
+    return (m->distro == GP_DISTRO_ARCH && in->package_count > 0 &&
+            gp_driver_wish(exam).last == 0) ||
+           (m->distro == GP_DISTRO_FEDORA && in->source[0]) ||
+           (m->distro == GP_DISTRO_OTHER &&
+            gp_remedy_other(m->distro_id, GP_REMEDY_UPDATE_PACKAGES));
+}
+
+/* Another installed one that has the module is offered in any case. */
+static void offer_kernel_of_release(struct gp_exam *exam, const char *kernel)
+{
+    if (gp_kernels_is_of_others(kernel) && !gp_install_of(exam)->other_kernel[0])
+        gp_exam_advice(exam, "or boot the kernel of %s itself, which its drivers are built for",
+                       exam->machine.distro_name);
+}
+
 /* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
  * one builds. */
 static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
@@ -477,13 +497,8 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         gp_driver_fix_install(exam);
         return;
     }
-    /* A rolling distribution has only the newest driver, for the newest kernel. */
-    bool is_rolling =
-        (exam->machine.distro == GP_DISTRO_ARCH && in->package_count > 0 && wish.last == 0) ||
-        (exam->machine.distro == GP_DISTRO_FEDORA && in->source[0]) ||
-        (exam->machine.distro == GP_DISTRO_OTHER &&
-         gp_remedy_other(exam->machine.distro_id, GP_REMEDY_UPDATE_PACKAGES));
-    if (wants_compiler || wants_headers || is_rolling || gp_driver_is_newest(exam, in->version)) {
+    if (wants_compiler || wants_headers || is_rolling(exam) ||
+        gp_driver_is_newest(exam, in->version)) {
         if (!wants_compiler && !wants_headers) {
             offer_modules_of_kernel(exam, kernel);
             gp_driver_fix_update(exam);
@@ -492,6 +507,8 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     } else {
         gp_driver_fix_install(exam);
     }
+    if (!wants_compiler && !wants_headers)
+        offer_kernel_of_release(exam, kernel);
 }
 
 void gp_driver_check_build(struct gp_exam *exam)

@@ -241,10 +241,42 @@ static bool builds_here(struct gp_exam *exam, unsigned branch)
     return false;
 }
 
-/* Old releases of Ubuntu have older drivers, some under other names. */
+/* Releases with rows of their own have older drivers, Ubuntu's some under other names. */
 static bool is_of_release(const struct gp_machine *m, const struct gp_choice *choice)
 {
-    return m->distro == GP_DISTRO_UBUNTU && choice->row && choice->row->release > 0;
+    return (m->distro == GP_DISTRO_UBUNTU || m->distro == GP_DISTRO_DEBIAN) && choice->row &&
+           choice->row->release > 0;
+}
+
+static void install_of_release(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    enum { FIRST_WITH_MONTH = 1000 }; /* all of them are supported for nine months */
+    if (exam->machine.distro == GP_DISTRO_DEBIAN) {
+        gp_driver_fix_debian(exam, choice);
+        return;
+    }
+    gp_exam_command(exam, "install the newest driver of this release", "sudo apt install %s%s",
+                    choice->row->package, choice->is_open ? "-open" : "");
+    if (choice->row->release >= FIRST_WITH_MONTH)
+        gp_exam_advice(exam, "if apt does not find it: the archive of this release is now at "
+                             "old-releases.ubuntu.com, as it is no longer supported");
+}
+
+/* Nobody packages such a driver for this release. */
+static void fix_without_package(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    if (exam->machine.distro == GP_DISTRO_UBUNTU)
+        gp_exam_advice(exam,
+                       "%s has no driver that is new enough: upgrade to a newer release, or run "
+                       "NVIDIA's .run installer of branch %u with --dkms, and choose the %s kernel "
+                       "modules",
+                       exam->machine.distro_name, choice->branch,
+                       choice->is_open ? "open" : "proprietary");
+    else
+        gp_exam_advice(exam,
+                       "%s has no package of branch %u, the last for this GPU: use an older "
+                       "release that has it, or nouveau, without CUDA",
+                       exam->machine.distro_name, choice->branch);
 }
 
 void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
@@ -253,8 +285,7 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
     if (fix_run(exam, choice) || gp_exam_tool(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, NULL))
         return;
     if (is_of_release(m, choice)) {
-        gp_exam_command(exam, "install the newest driver of this release", "sudo apt install %s",
-                        choice->row->package);
+        install_of_release(exam, choice);
         return;
     }
     if (choice->branch > 0 && choice->branch < OLDEST_BUILT && builds_here(exam, choice->branch)) {
@@ -279,10 +310,7 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
         return;
     }
     if (choice->from == GP_OFFER_NONE) {
-        gp_exam_advice(exam,
-                       "%s has no package of branch %u, the last for this GPU: use an older "
-                       "release that has it, or nouveau, without CUDA",
-                       m->distro_name, choice->branch);
+        fix_without_package(exam, choice);
         return;
     }
     const char *argument = install_argument(exam, choice);

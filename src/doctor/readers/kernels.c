@@ -89,6 +89,15 @@ bool gp_kernels_is_mainline(const char *kernel)
            (strstr(build, "-generic") || strstr(build, "-lowlatency"));
 }
 
+bool gp_kernels_is_of_others(const char *kernel)
+{
+    static const char *const words[] = {"-liquorix-", "-xanmod", "-zabbly"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strstr(kernel, words[i]))
+            return true;
+    return gp_kernels_is_mainline(kernel);
+}
+
 bool gp_kernels_is_own(struct gp_exam *exam, const char *kernel)
 {
     static const char *const of_repositories[] = {"linux",          "linux-lts", "linux-zen",

@@ -24,6 +24,10 @@ bool gp_kernels_is_proxmox(const char *kernel);
  */
 bool gp_kernels_is_mainline(const char *kernel);
 
+/* Whether it is a kernel for Debian or Ubuntu that others build: often newer than the drivers of
+ * the release. */
+bool gp_kernels_is_of_others(const char *kernel);
+
 /* Whether it is of none of Arch's own packages, as those of the AUR and of linux-tkg: an update of
  * the system leaves it as it is. */
 bool gp_kernels_is_own(struct gp_exam *exam, const char *kernel);
