@@ -162,21 +162,23 @@ static const struct gp_pci_gpu *find_gpu(struct gp_exam *exam,
     return NULL;
 }
 
-/* A package or program that computes on Intel GPUs; NULL: none is installed. */
-static const char *user_of(struct gp_exam *exam)
+/* A package or program that computes on Intel GPUs, without those that need no more than OpenCL
+ * unless `with_opencl`; NULL: none is installed. */
+static const char *user_of(struct gp_exam *exam, bool with_opencl)
 {
-    static const char *const names[] = {"openvino", "intel-extension-for-pytorch"};
-    static const char *const paths[] = {"/opt/intel/oneapi", "/usr/bin/clinfo", "/usr/bin/sycl-ls"};
+    static const char *const names[] = {"intel-extension-for-pytorch", "openvino"};
+    static const char *const paths[] = {"/opt/intel/oneapi", "/usr/bin/sycl-ls", "/usr/bin/clinfo"};
+    const size_t of_opencl = !with_opencl; /* the last one of each */
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     struct gp_torch torch;
     for (size_t i = 0; i < envs->count; i++) {
         if (gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.xpu[0])
             return gp_exam_text(exam, "PyTorch %s in %s", torch.version, envs->list[i].prefix);
-        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(names) - of_opencl; k++)
             if (gp_pyenv_package(&envs->list[i], names[k]))
                 return gp_exam_text(exam, "%s in %s", names[k], envs->list[i].prefix);
     }
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths) - of_opencl; i++)
         if (gp_files_exist(&exam->files, paths[i]))
             return paths[i];
     return gp_system_library(exam, "", "libze_loader.so.1") ? "libze_loader.so.1" : NULL;
@@ -192,7 +194,7 @@ static const char *any_user_of(struct gp_exam *exam)
                                         "/usr/bin/vainfo",
                                         NULL};
     const char *found = gp_files_first(&exam->files, paths);
-    return found ? found : user_of(exam);
+    return found ? found : user_of(exam, true);
 }
 
 /* Whether the GPU may be there only for containers, whose users are others. */
@@ -271,16 +273,18 @@ static void propose_packages(struct gp_exam *exam, bool has_zero, bool has_cl)
                              "level-zero from Intel's own repository");
 }
 
-/* A GPU that is newer than a version of the runtime; NULL: none, or unknown. */
-static const struct model *newer_model(const struct gp_exam *exam, const char *runtime)
+/* The name of a GPU that is newer than a version of the runtime; NULL: none, or unknown. */
+static const char *newer_model(const struct gp_exam *exam, const char *runtime)
 {
-    for (size_t i = 0; i < exam->machine.gpu_count; i++) {
+    const char *found = NULL;
+    for (size_t i = 0; i < exam->machine.gpu_count && !found; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
         const struct model *model = gpu->vendor == GP_PCI_INTEL ? model_of(gpu) : NULL;
-        if (model && gp_version_compare(runtime, model->runtime) < 0)
-            return model;
+        found = model && gp_version_compare(runtime, model->runtime) < 0
+                    ? model->name
+                    : gp_intel_before_runtimes(gpu, runtime);
     }
-    return NULL;
+    return found;
 }
 
 static bool report_old_runtime(struct gp_exam *exam)
@@ -290,14 +294,14 @@ static bool report_old_runtime(struct gp_exam *exam)
     long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
     for (long i = 0; i < count; i++) {
         const struct gp_package *p = &packages[i];
-        const struct model *model = newer_model(exam, p->version);
+        const char *model = newer_model(exam, p->version);
         if (!model || strcmp(p->state, "installed") != 0 || !strchr("012", p->version[0]) ||
             gp_version_major(p->version) < 18)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "Intel's compute runtime %s is older than this GPU (%s), and does not "
                        "find it",
-                       p->version, model->name);
+                       p->version, model);
         gp_exam_evidence(exam, "package", "%s %s", p->name, p->version);
         if (exam->machine.container)
             gp_exam_advice(exam, "use a newer image, or install a newer runtime in this one, from "
@@ -318,7 +322,7 @@ static bool report_new_runtime(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     const struct gp_pci_gpu *gpu = m->gpu_count == 1 ? find_gpu(exam, is_legacy) : NULL;
     const char *where, *version = gpu ? gp_intel_new_runtime(exam, &where) : NULL;
-    const char *user = user_of(exam), *mapper = gp_intel_tone_mapper(exam);
+    const char *user = user_of(exam, true), *mapper = gp_intel_tone_mapper(exam);
     user = user ? user : mapper;
     if (!version)
         return false;
@@ -353,7 +357,7 @@ void gp_intel_check_compute(struct gp_exam *exam)
         report_runtime(exam);
         return;
     }
-    const char *user = user_of(exam);
+    const char *user = user_of(exam, !has_cl);
     if (!user && !has_cl && !find_gpu(exam, is_before_media))
         user = gp_intel_tone_mapper(exam);
     gp_exam_report(exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO,
