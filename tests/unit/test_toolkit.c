@@ -88,6 +88,8 @@ static void assignments(void **state)
         {"LD_LIBRARY_PATHS=/x", NULL},
         {"echo $LD_LIBRARY_PATH", NULL},
         {"unset LD_LIBRARY_PATH", NULL},
+        {"echo \"LD_LIBRARY_PATH=/x\"", "LD_LIBRARY_PATH=/x"},
+        {"sh -c 'LD_LIBRARY_PATH=/x KEY=def make'", "LD_LIBRARY_PATH=/x"},
         {"A=x:$LD_LIBRARY_PATH LD_LIBRARY_PATH=/y", "LD_LIBRARY_PATH=/y"},
         {"LD_LIBRARY_PATH", NULL},
         {"", NULL},

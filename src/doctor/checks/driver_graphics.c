@@ -406,6 +406,65 @@ static void check_desktop(struct gp_exam *exam)
     fix_graphics(exam, "nvidia-driver");
 }
 
+/* Whether a session draws with Mesa on NVIDIA's driver on purpose: OpenGL through Vulkan. */
+static bool has_zink(struct gp_exam *exam)
+{
+    static const char *const names[] = {"MESA_LOADER_DRIVER_OVERRIDE", "GALLIUM_DRIVER"};
+    const char *place;
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *value = gp_machine_variable(&exam->machine, names[i]);
+        value = value ? value : gp_assignment_last(exam, names[i], &place);
+        if (value && strcmp(value, "zink") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Variables that choose the driver of OpenGL. On a laptop they let NVIDIA's GPU sleep while the
+ * other one draws. */
+static const struct {
+    const char *name, *library, *words, *effect;
+} chosen[] = {
+    {"__EGL_VENDOR_LIBRARY_FILENAMES", "libEGL_nvidia.so.0", "EGL",
+     "Desktops on Wayland then show a black screen, or draw on the CPU"},
+    {"__GLX_VENDOR_LIBRARY_NAME", "libGLX_nvidia.so.0", "GLX",
+     "Programs on X11 and Xwayland then draw on the CPU, or fail"},
+};
+
+/* Whether a value is Mesa, or a list of files that exist, none of them NVIDIA's. */
+static bool is_of_mesa_only(struct gp_exam *exam, const char *value)
+{
+    char file[GP_PATH_SIZE];
+    bool has_any = strcmp(value, "mesa") == 0;
+    if (strstr(value, "nvidia"))
+        return false;
+    while (value && gp_search_path_next(&value, ":", file))
+        has_any = has_any || (file[0] == '/' && gp_files_exist(&exam->files, file));
+    return has_any;
+}
+
+/* Every session is kept from the only driver for its screen. */
+static void check_chosen(struct gp_exam *exam)
+{
+    bool is_meant = !has_desktop(exam) || has_zink(exam);
+    for (size_t i = 0; i < GP_ARRAY_LEN(chosen) && !is_meant; i++) {
+        const char *name = chosen[i].name, *place;
+        const char *own = gp_machine_variable(&exam->machine, name);
+        const char *value = gp_assignment_last(exam, name, &place);
+        if (!value || !is_of_mesa_only(exam, value) || (own && strcmp(own, value) != 0) ||
+            !has_library(exam, chosen[i].library))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "%s keeps the desktop from NVIDIA's %s: it names only Mesa's", name,
+                       chosen[i].words);
+        gp_exam_evidence(exam, chosen[i].library, "present");
+        gp_exam_evidence(exam, "/sys/bus/pci/devices", "no GPU that Mesa's driver is for");
+        gp_exam_why(exam, "%s. It is meant for laptops whose other GPU draws the desktop.",
+                    chosen[i].effect);
+        gp_exam_unset_for_all(exam, name);
+    }
+}
+
 /* The kernel lacks what nvidia_drm needs, and so it is not loaded: CUDA works, a screen does not.
  */
 static void check_drm(struct gp_exam *exam)
@@ -478,6 +537,7 @@ void gp_driver_check_graphics(struct gp_exam *exam)
     check_vulkan(exam);
     gp_driver_check_registers(exam);
     check_desktop(exam);
+    check_chosen(exam);
     check_links(exam);
     check_drm(exam);
     check_wayland(exam);

@@ -62,12 +62,16 @@ static const char *sets(const char *line, size_t length, const char *name)
     return NULL;
 }
 
-/* The assignment, from the name to the end of the value, as a shell parses it. */
-static size_t length_of_assignment(const char *text, const char *name)
+/* The assignment, from the name to the end of the value, as a shell parses it. `before` is the
+ * character before it: in echo "NAME=value" a quote, which ends the value, too. A word after it in
+ * the same quotes may be another variable, and secret. */
+static size_t length_of_assignment(const char *text, const char *name, char before)
 {
     size_t n = strlen(name);
     if (text[n] != '=') /* in fish, all words are its value */
         return strcspn(text, ";#\r\n");
+    if (before == '"' || before == '\'')
+        return strcspn(text, (const char[]){before, ' ', '\t', ';', '&', '|', '\r', '\n', '\0'});
     for (n++; text[n] && !strchr(" \t;&|\r\n", text[n]); n++)
         if (text[n] == '"' || text[n] == '\'') {
             const char end[] = {text[n], '\n', '\0'};
@@ -89,7 +93,7 @@ bool gp_assignment_next(const char **text, const char *name, unsigned *line, con
         ++*line;
         if (at) {
             *ret = at;
-            *ret_length = length_of_assignment(at, name);
+            *ret_length = length_of_assignment(at, name, at > start ? at[-1] : '\0');
             while (*ret_length > 0 && strchr(" \t", at[*ret_length - 1]))
                 --*ret_length;
             return true;
@@ -142,6 +146,19 @@ static void look_into_folder(struct visit *v, const char *folder)
     }
 }
 
+/* What systemd gives to the programs of a session. */
+static void look_into_sessions(struct visit *v, const char *home)
+{
+    static const char *const folders[] = {"/etc/environment.d", "/usr/lib/environment.d",
+                                          "/etc/systemd/user-environment-generators",
+                                          "/usr/lib/systemd/user-environment-generators"};
+    char path[GP_PATH_SIZE];
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        look_into_folder(v, folders[i]);
+    if (home && snprintf(path, sizeof(path), "%s/.config/environment.d", home) < GP_PATH_SIZE)
+        look_into_folder(v, path);
+}
+
 static void look_into_all(struct visit *v)
 {
     static const char *const of_user[] = {
@@ -159,6 +176,7 @@ static void look_into_all(struct visit *v)
     for (size_t i = 0; i < GP_ARRAY_LEN(of_system); i++)
         look_into(v, of_system[i]);
     look_into_folder(v, "/etc/profile.d");
+    look_into_sessions(v, home);
     for (size_t i = 0; i < GP_ARRAY_LEN(environments); i++) {
         const char *prefix = gp_machine_variable(m, environments[i]);
         if (prefix && snprintf(path, sizeof(path), "%s/bin/activate", prefix) < GP_PATH_SIZE)
@@ -187,6 +205,43 @@ void gp_exam_unset(struct gp_exam *exam, const char *name, const char *note)
 {
     gp_exam_assignments(exam, name);
     gp_exam_command(exam, note, "unset %s", name);
+}
+
+/* Whether a file has only one line besides comments. */
+static bool has_one_line(struct gp_exam *exam, const char *path)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, FILE_MAX, NULL);
+    size_t count = 0;
+    for (text = text ? text : ""; *text; text += strcspn(text, "\n")) {
+        text += strspn(text, " \t\r\n");
+        count += *text && *text != '#';
+    }
+    return count == 1;
+}
+
+/* Shows the line, and joins the names of the system's files that have no other one. */
+static void gather(struct visit *v, const char *place, const char *text, size_t length,
+                   bool is_at_start)
+{
+    const char *path = gp_exam_text(v->exam, "%.*s", (int)(strrchr(place, ':') - place), place);
+    bool is_own = strncmp(path, "/etc/", 5) == 0 || strncmp(path, "/usr/", 5) == 0;
+    show(v, place, text, length, is_at_start);
+    if (is_own && strcmp(path, "/etc/environment") != 0 && has_one_line(v->exam, path))
+        v->joined = gp_exam_text(v->exam, "%s %s", v->joined, gp_exam_quoted(v->exam, path));
+    else
+        v->place = place;
+}
+
+void gp_exam_unset_for_all(struct gp_exam *exam, const char *name)
+{
+    struct visit v = {.exam = exam, .name = name, .found = gather, .joined = ""};
+    look_into_all(&v);
+    if (v.joined[0])
+        gp_exam_command(exam, "nothing else is set there; then log in again", "sudo rm%s",
+                        v.joined);
+    if (v.place)
+        gp_exam_advice(exam, "delete that from %.*s, and log in again",
+                       (int)(strrchr(v.place, ':') - v.place), v.place);
 }
 
 static void keep(struct visit *v, const char *place, const char *text, size_t length,

@@ -29,6 +29,9 @@ void gp_exam_assignments(struct gp_exam *exam, const char *name);
 /* Adds these, and the command that unsets it, with a note on that. */
 void gp_exam_unset(struct gp_exam *exam, const char *name, const char *note);
 
+/* Adds these lines, and how no later session has the variable. */
+void gp_exam_unset_for_all(struct gp_exam *exam, const char *name);
+
 /* The value that those files give a variable in every new shell, whatever this one has, and its
  * place; NULL: none. Indented lines are of a function or a condition, and do not count. */
 const char *gp_assignment_last(struct gp_exam *exam, const char *name, const char **ret_place);
