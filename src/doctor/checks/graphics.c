@@ -4,6 +4,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/readers/ldcache.h"
+#include "doctor/readers/lutris.h"
 #include "doctor/readers/packages.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/shared.h"
@@ -318,26 +319,55 @@ static void check_vulkan_32(struct gp_exam *exam, const struct maker *maker)
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN_32, maker->package, NULL);
 }
 
+/* Whether something chooses between AMD's own driver for Vulkan and Mesa's, or turns off the layer
+ * that does. */
+static bool is_amdvlk_chosen(struct gp_exam *exam, const char *const *names)
+{
+    const char *place;
+    for (size_t i = 0; names[i]; i++)
+        if (gp_machine_variable(&exam->machine, names[i]) ||
+            gp_assignment_last(exam, names[i], &place))
+            return true;
+    return false;
+}
+
 /* AMD's own driver for Vulkan, which it no longer develops, brings a layer that leads programs to
- * it instead of Mesa's. */
+ * it instead of Mesa's. A program that asks for Mesa's, or whose GPU the other does not support,
+ * may then find none. */
 static void check_amdvlk(struct gp_exam *exam)
 {
+    static const char *const names[] = {"AMD_VULKAN_ICD", "DISABLE_LAYER_AMD_SWITCHABLE_GRAPHICS_1",
+                                        NULL};
     static const char *const layers[] = {"/usr/share/vulkan/implicit_layer.d/amd_icd64.json",
                                          "/etc/vulkan/implicit_layer.d/amd_icd64.json", NULL};
     const char *layer = gp_files_first(&exam->files, layers);
     const char *mesa = gp_system_library(exam, "", "libvulkan_radeon.so");
-    if (!layer || !mesa || gp_vulkan_is_directed(exam) ||
-        gp_machine_variable(&exam->machine, "AMD_VULKAN_ICD"))
+    const char *where, *text, *wide;
+    if (!layer || !mesa || is_amdvlk_chosen(exam, names))
         return;
-    gp_exam_report(exam, GP_VERDICT_INFO, "programs use AMDVLK for Vulkan, not Mesa's driver");
+    bool hurts = !gp_vulkan_narrow_missing(exam, "libvulkan_radeon.so", &wide) &&
+                 gp_lutris_without_gpu(exam, names, &where, &text);
+    if (!hurts && gp_vulkan_is_directed(exam))
+        return;
+    if (hurts)
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "a game finds no GPU: AMDVLK's layer hides Mesa's driver for Vulkan");
+    else
+        gp_exam_report(exam, GP_VERDICT_INFO, "programs use AMDVLK for Vulkan, not Mesa's driver");
+    if (hurts)
+        gp_exam_evidence(exam, where, "%s", text);
     gp_exam_evidence(exam, layer, "present: AMDVLK's layer, which chooses it");
     gp_exam_evidence(exam, mesa, "present");
-    gp_exam_why(exam, "AMD no longer develops AMDVLK; DXVK and many games work better with Mesa's "
-                      "RADV.");
+    gp_exam_why(
+        exam, "%sAMD no longer develops AMDVLK; DXVK and many games work better with Mesa's RADV.",
+        hurts ? "The layer leaves out Mesa's GPUs, also where a game asks for them. " : "");
     gp_exam_command(exam, "try a program with Mesa's driver", "AMD_VULKAN_ICD=RADV vulkaninfo");
     gp_exam_remedy(exam, GP_REMEDY_REMOVE_AMDVLK,
                    gp_files_exist(&exam->files, "/usr/lib32/amdvlk32.so") ? " lib32-amdvlk" : "",
                    NULL);
+    if (hurts)
+        gp_exam_advice(exam, "or keep both: in Lutris, add the environment variable "
+                             "AMD_VULKAN_ICD=RADV to the game");
 }
 
 /* AMD's own packages come with a libdrm, which the loader prefers and which may be older than the
