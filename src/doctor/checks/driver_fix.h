@@ -70,6 +70,10 @@ bool gp_driver_explain_symbol(struct gp_exam *exam, const char *error, const cha
 struct gp_failed_build;
 void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *build);
 
+/* The program that builds the module from the installed source, "akmods" or "dkms", if it is not
+ * installed; NULL: it is, or it is not known. */
+const char *gp_driver_missing_builder(struct gp_exam *exam);
+
 /* How to boot the newest other kernel that has the module, until this one has it. */
 void gp_driver_fix_other_kernel(struct gp_exam *exam);
 

@@ -281,6 +281,54 @@ static bool has_broken_packages(struct gp_exam *exam)
     return false;
 }
 
+static bool has_dkms(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/usr/sbin/dkms", "/usr/bin/dkms", NULL};
+    return gp_files_first(&exam->files, paths) != NULL;
+}
+
+static bool has_akmods(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/usr/sbin/akmods", "/usr/bin/akmods", NULL};
+    return gp_files_first(&exam->files, paths) != NULL;
+}
+
+static bool is_of_akmods(const struct gp_install *in)
+{
+    static const char folder[] = "/usr/src/akmods/";
+    return strncmp(in->source, folder, sizeof(folder) - 1) == 0;
+}
+
+static bool is_of_dkms(const struct gp_install *in)
+{
+    static const char folder[] = "/var/lib/dkms/";
+    return strncmp(in->source, folder, sizeof(folder) - 1) == 0;
+}
+
+const char *gp_driver_missing_builder(struct gp_exam *exam)
+{
+    /* Without any of them, the programs are not among the files that are examined. */
+    static const char *const managers[] = {"/usr/bin/rpm", "/usr/bin/dpkg", "/usr/bin/pacman",
+                                           NULL};
+    const struct gp_install *in = gp_install_of(exam);
+    if (gp_machine_is_ostree(&exam->machine) || !gp_files_first(&exam->files, managers))
+        return NULL;
+    return is_of_akmods(in) && !has_akmods(exam) ? "akmods"
+           : is_of_dkms(in) && !has_dkms(exam)   ? "dkms"
+                                                 : NULL;
+}
+
+/* What is to build the module may have been removed, or never have come with the source. */
+static void fix_builder(struct gp_exam *exam)
+{
+    const char *builder = gp_driver_missing_builder(exam);
+    if (builder && strcmp(builder, "dkms") == 0)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DKMS, NULL, NULL);
+    else if (builder)
+        gp_exam_command(exam, "install akmods, which builds the module for each kernel",
+                        "sudo dnf install akmods");
+}
+
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
 {
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
@@ -288,9 +336,13 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
     wants_headers = wants_headers || !gp_files_exist(&exam->files, headers);
     if (wants_headers)
         gp_driver_fix_headers(exam, kernel);
+    fix_builder(exam);
     if (wants_headers && is_arch) /* of the newest kernel, which is installed with them */
         gp_driver_fix_reboot(exam, "into the kernel that the module was built for");
-    else if (strncmp(gp_install_of(exam)->source, "/var/lib/dkms/", 14) == 0)
+    else if (is_of_akmods(gp_install_of(exam)))
+        gp_exam_command(exam, "build the driver's module for this kernel",
+                        "sudo akmods --force --kernels %s", gp_exam_quoted(exam, kernel));
+    else if (is_of_dkms(gp_install_of(exam)))
         gp_exam_command(exam, "build the driver's module for this kernel",
                         "sudo dkms autoinstall -k %s", gp_exam_quoted(exam, kernel));
     else
@@ -499,12 +551,6 @@ static void fix_prebuilt(struct gp_exam *exam, const char *branch)
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, exam->machine.kernel);
     if (series[0])
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT_SERIES, branch, series);
-}
-
-static bool has_dkms(struct gp_exam *exam)
-{
-    static const char *const paths[] = {"/usr/sbin/dkms", "/usr/bin/dkms", NULL};
-    return gp_files_first(&exam->files, paths) != NULL;
 }
 
 void gp_driver_fix_build(struct gp_exam *exam)

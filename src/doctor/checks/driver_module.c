@@ -201,6 +201,30 @@ static void propose_newer_kernel(struct gp_exam *exam)
     gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL_AND_HEADERS, NULL, NULL);
 }
 
+/* What builds the module from the source may be missing. */
+static void show_builder(struct gp_exam *exam)
+{
+    const char *builder = gp_driver_missing_builder(exam);
+    if (builder)
+        gp_exam_evidence(exam, gp_exam_text(exam, "/usr/sbin/%s", builder),
+                         "missing, and not in /usr/bin: %s is not installed", builder);
+}
+
+static void explain_missing(struct gp_exam *exam, bool has_any)
+{
+    const char *builder = gp_driver_missing_builder(exam);
+    if (builder)
+        gp_exam_why(exam,
+                    "Each kernel needs its own module. %s builds it from the source, and is "
+                    "missing.",
+                    builder);
+    else if (has_any)
+        gp_exam_why(exam, "Each kernel needs its own module; none was built or installed after a "
+                          "kernel update.");
+    else
+        gp_exam_why(exam, "Only libraries of the driver are installed, no module.");
+}
+
 /* Their repositories may have a kernel earlier than the package with the module for it. */
 static bool is_prebuilt(enum gp_distro distro)
 {
@@ -237,14 +261,11 @@ void gp_driver_check_module(struct gp_exam *exam)
     bool wants_headers = in->source[0] && !gp_files_exist(&exam->files, headers);
     if (wants_headers)
         gp_exam_evidence(exam, headers, "missing: the headers of this kernel are not installed");
+    show_builder(exam);
     if (in->stale_source[0])
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/source", in->stale_source),
                          "leads nowhere: left over from a removed driver; dkms stops at it");
-    gp_exam_why(
-        exam,
-        has_any
-            ? "Each kernel needs its own module; none was built or installed after a kernel update."
-            : "Only libraries of the driver are installed, no module.");
+    explain_missing(exam, has_any);
     if (!has_any) {
         gp_driver_fix_install(exam);
         return;
