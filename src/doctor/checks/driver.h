@@ -54,6 +54,11 @@ void gp_driver_check_nodes(struct gp_exam *exam);
 void gp_driver_check_params(struct gp_exam *exam);
 void gp_driver_check_persistence(struct gp_exam *exam);
 
+/* driver_minor.c */
+/* Reports a GPU whose device file has a number that the driver has not given it; false: none has.
+ */
+bool gp_driver_report_minor(struct gp_exam *exam);
+
 /* driver_bumblebee.c */
 bool gp_driver_has_bumblebee(struct gp_exam *exam);
 /* Reports Bumblebee's configuration, if it does not lead to the installed driver; false: it does.

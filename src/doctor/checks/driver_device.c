@@ -113,6 +113,16 @@ static const struct gp_log_known *cuda_failure(struct gp_exam *exam)
     return gp_log_known_of(exam, "torch.unknown-error,ollama.init-999,ollama.init-3,cuda.999");
 }
 
+/* NixOS has no nvidia-modprobe: udev's rules create the files when a module is loaded, and so do
+ * root's programs. */
+static void create_on_nixos(struct gp_exam *exam, bool is_uvm)
+{
+    if (is_uvm)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_MODPROBE, NULL, NULL);
+    else
+        gp_exam_command(exam, "create the files now, as root's programs do", "sudo nvidia-smi");
+}
+
 static void report_missing(struct gp_exam *exam, const char *missing, bool is_uvm_loaded)
 {
     const struct gp_log_known *failure = has_helper(exam) ? cuda_failure(exam) : NULL;
@@ -130,6 +140,10 @@ static void report_missing(struct gp_exam *exam, const char *missing, bool is_uv
                                              : "Without it no program can use the driver.");
     if (!is_uvm_loaded)
         gp_exam_command(exam, "", "sudo modprobe nvidia_uvm");
+    if (!failure && strcmp(exam->machine.distro_id, "nixos") == 0) {
+        create_on_nixos(exam, strstr(missing, "uvm") != NULL);
+        return;
+    }
     if (!failure)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_MODPROBE, NULL, NULL);
     gp_exam_command(exam, "create the files now", "sudo nvidia-modprobe -c0 -u");
@@ -306,6 +320,8 @@ void gp_driver_check_nodes(struct gp_exam *exam)
     if (is_only_late(exam))
         return;
     if (!is_uvm_loaded && report_renamed(exam))
+        return;
+    if (!has_helper(exam) && gp_driver_report_minor(exam))
         return;
     bool has_uvm = is_uvm_loaded || !report_no_uvm(exam);
     for (size_t i = 0; i < GP_ARRAY_LEN(paths) - (has_uvm ? 0 : 1); i++) {
