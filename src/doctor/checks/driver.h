@@ -20,6 +20,11 @@ void gp_driver_check_secureboot(struct gp_exam *exam);
 void gp_driver_check_nouveau(struct gp_exam *exam);
 bool gp_driver_is_secure_boot_on(struct gp_exam *exam);
 
+/* Whether a tool that switches between a laptop's GPUs has written a file below modprobe.d; the
+ * second adds how to turn NVIDIA's GPU on with it. */
+bool gp_driver_is_of_tool(struct gp_exam *exam, const char *file);
+bool gp_driver_fix_by_tool(struct gp_exam *exam, const char *file);
+
 /* A line of the kernel, or of a program that tried to load a module, that says that the kernel
  * rejected it for its signature; false: there is none. */
 bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const char **ret_text);

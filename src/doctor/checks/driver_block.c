@@ -26,22 +26,38 @@ static const struct {
     {"09-nvidia-blacklist", "sudo prime-select nvidia"}, /* openSUSE's, and its ports */
 };
 
-/* False: no such tool has written the file. */
-static bool fix_by_tool(struct gp_exam *exam, const char *file)
+/* The tool that has written a file, as its place in the table; −1: none of them. */
+static int tool_of(struct gp_exam *exam, const char *file, bool *ret_is_marked)
 {
     char text[4096];
     if (gp_files_read(&exam->files, file, text, sizeof(text)) < 0)
         text[0] = '\0';
-    for (size_t i = 0; i < GP_ARRAY_LEN(tools); i++)
-        if (strstr(file, tools[i].mark) || strstr(text, tools[i].mark)) {
-            gp_exam_command(exam, "with the tool that wrote the file: turn the NVIDIA GPU on again",
-                            "%s", tools[i].command);
-            if (strstr(text, tools[i].mark))
-                gp_exam_command(exam, "if that tool is no longer installed: remove its file",
-                                "sudo rm %s", gp_exam_quoted(exam, file));
-            return true;
-        }
-    return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(tools); i++) {
+        *ret_is_marked = strstr(text, tools[i].mark);
+        if (*ret_is_marked || strstr(file, tools[i].mark))
+            return (int)i;
+    }
+    return -1;
+}
+
+bool gp_driver_is_of_tool(struct gp_exam *exam, const char *file)
+{
+    bool is_marked;
+    return tool_of(exam, file, &is_marked) >= 0;
+}
+
+bool gp_driver_fix_by_tool(struct gp_exam *exam, const char *file)
+{
+    bool is_marked;
+    int tool = tool_of(exam, file, &is_marked);
+    if (tool < 0)
+        return false;
+    gp_exam_command(exam, "with the tool that wrote the file: turn the NVIDIA GPU on again", "%s",
+                    tools[tool].command);
+    if (is_marked)
+        gp_exam_command(exam, "if that tool is no longer installed: remove its file", "sudo rm %s",
+                        gp_exam_quoted(exam, file));
+    return true;
 }
 
 /* Bumblebee's package blacklists the module, to load it only for optirun. */
@@ -73,7 +89,7 @@ static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
     }
     const char *file = gp_exam_text(exam, "%.*s", (int)(colon - block->where), block->where);
     const char *name = strrchr(file, '/') + 1;
-    if (fix_by_tool(exam, file))
+    if (gp_driver_fix_by_tool(exam, file))
         return;
     if (is_of_bumblebee(exam, block)) {
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_BUMBLEBEE, NULL, NULL);

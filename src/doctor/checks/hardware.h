@@ -31,4 +31,7 @@ bool gp_hardware_report_gone(struct gp_exam *exam);
  * it, and what to do; false: there is no such tool. */
 bool gp_hardware_fix_switched(struct gp_exam *exam);
 
+/* Reports that optimus-manager has taken the GPU off the bus; false: it is not set to do so. */
+bool gp_hardware_report_optimus(struct gp_exam *exam);
+
 #endif

@@ -1,11 +1,27 @@
 /* Why the bus has no NVIDIA GPU, although the machine seems to have one: laptops can turn it off.
  */
+#include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/hardware.h"
 #include "doctor/readers/install.h"
+#include "doctor/readers/services.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Whether a rule removes GPUs of NVIDIA, and not only the USB ports or the sound of their cards. */
+static bool removes_gpu(const char *text)
+{
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        const char *class = memmem(line, length, "ATTR{class}==", 13);
+        if (line[strspn(line, " \t")] != '#' && memmem(line, length, "ATTR{remove}=\"1\"", 16) &&
+            memmem(line, length, "0x10de", 6) && (!class || strncmp(class + 13, "\"0x03", 5) == 0))
+            return true;
+        line += length + (line[length] == '\n');
+    }
+    return false;
+}
 
 /* A udev rule that removes NVIDIA GPUs from the bus; laptop power tools write such rules. */
 static const char *removing_rule(struct gp_exam *exam)
@@ -18,11 +34,8 @@ static const char *removing_rule(struct gp_exam *exam)
         for (long i = 0; i < n; i++) {
             char text[4096];
             const char *path = gp_exam_text(exam, "%s/%s", folders[f], names[i]);
-            if (!strstr(names[i], "nvidia") ||
-                gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
-                continue;
-            const char *removes = strstr(text, "ATTR{remove}=\"1\"");
-            if (removes && strstr(text, "0x10de"))
+            if (strstr(names[i], "nvidia") &&
+                gp_files_read(&exam->files, path, text, sizeof(text)) >= 0 && removes_gpu(text))
                 return path;
         }
     }
@@ -49,6 +62,10 @@ static void fix_block(struct gp_exam *exam)
     if (strstr(file, "blacklist-nvidia"))
         gp_exam_command(exam, "it keeps the module from being loaded", "sudo rm %s",
                         gp_exam_quoted(exam, file));
+    else if (strncmp(file, "/usr/", 5) == 0 || strncmp(file, "/lib/", 5) == 0)
+        gp_exam_command(exam, "override the file that keeps the module from being loaded",
+                        "sudo ln -s /dev/null /etc/modprobe.d/%s",
+                        gp_exam_quoted(exam, strrchr(file, '/') + 1));
     else
         gp_exam_command(exam, "it keeps the module from being loaded; the original is kept",
                         "sudo sed -i.before '/nvidia/s/^/#/' %s", gp_exam_quoted(exam, file));
@@ -107,6 +124,175 @@ static bool report_switch(struct gp_exam *exam)
     return false;
 }
 
+/* ---- what has removed it since the kernel found it ---- */
+
+static bool has_driver(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    return in->module[0] && gp_install_library(in) && !exam->machine.container &&
+           exam->machine.is_pci_readable;
+}
+
+/* A card's sound or USB port, "0000:01:00.1", whose GPU, "0000:01:00.0", is not on the bus: the
+ * kernel found both at boot. NULL: there is none. */
+static const char *left_function(struct gp_exam *exam)
+{
+    static const char top[] = "/sys/bus/pci/devices";
+    static const char *const classes[] = {"0x0403", "0x0c03", "0x0c80"};
+    char **names, vendor[16], class[16];
+    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
+    for (long i = 0; i < n; i++) {
+        const char *dot = strrchr(names[i], '.');
+        if (!dot || strcmp(dot, ".0") == 0 ||
+            !gp_files_line(&exam->files, gp_hardware_path(exam, names[i], "vendor"), vendor,
+                           sizeof(vendor)) ||
+            !gp_files_line(&exam->files, gp_hardware_path(exam, names[i], "class"), class,
+                           sizeof(class)) ||
+            strcmp(vendor, "0x10de") != 0)
+            continue;
+        bool is_of_card = false;
+        for (size_t c = 0; c < GP_ARRAY_LEN(classes); c++)
+            is_of_card = is_of_card || strncmp(class, classes[c], strlen(classes[c])) == 0;
+        const char *gpu = gp_exam_text(exam, "%s/%.*s.0", top, (int)(dot - names[i]), names[i]);
+        if (is_of_card && !gp_files_exist(&exam->files, gpu))
+            return names[i];
+    }
+    return NULL;
+}
+
+static void show_left(struct gp_exam *exam)
+{
+    const char *left = left_function(exam);
+    if (left)
+        gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s", left),
+                         "a part of NVIDIA's card, whose GPU was removed from the bus");
+}
+
+/* Services that take the GPU off the bus at boot, of programs that turn it on only when it is used.
+ */
+static const struct {
+    const char *unit, *program;
+    const char *word;    /* of a release that has the command; NULL: none has one */
+    const char *command; /* turns it on until the next boot */
+} removers[] = {
+    {"nvx.service", "nvidia-exec", "off-boot", "sudo nvx on"},
+    {"nvidia-xrun-pm.service", "nvidia-xrun", NULL, NULL},
+};
+
+static bool is_started(struct gp_exam *exam, const char *unit)
+{
+    static const char *const targets[] = {"graphical.target", "basic.target", "sysinit.target",
+                                          "default.target", "display-manager.service"};
+    bool is = gp_service_is_enabled(exam, unit);
+    for (size_t i = 0; i < GP_ARRAY_LEN(targets) && !is; i++)
+        is = gp_service_is_wanted(exam, unit, targets[i]);
+    return is;
+}
+
+/* Whether the command of a service removes NVIDIA's GPU: the device has no file now, and was of the
+ * card of which a part is left, or the service is about GPUs by its name. */
+static bool is_removal(struct gp_exam *exam, const struct gp_service_setting *command)
+{
+    static const char place[] = "/sys/bus/pci/devices/";
+    char id[16];
+    size_t n = 0;
+    const char *at = strstr(command->value, place);
+    if (!at || !strstr(at, "/remove"))
+        return false;
+    for (at += strlen(place); *at && *at != '/' && n + 1 < sizeof(id); at++)
+        if (*at != '\\')
+            id[n++] = *at;
+    id[n] = '\0';
+    const char *left = left_function(exam);
+    bool is_of_card = left && n > 2 && strncmp(left, id, n - 1) == 0;
+    bool is_named = strcasestr(command->service, "nvidia") || strcasestr(command->service, "gpu");
+    return (is_of_card || is_named) &&
+           !gp_files_exist(&exam->files, gp_exam_text(exam, "%s%s", place, id)) &&
+           is_started(exam, command->service);
+}
+
+static void fix_service(struct gp_exam *exam, const char *unit, const char *command)
+{
+    gp_exam_why(exam, "This saves power. Until the GPU is back, no program can use it, nor "
+                      "the screens at its ports: on many laptops HDMI is one of them.");
+    if (command) {
+        gp_exam_command(exam, "turn it on until the next boot; then log out and in", "%s", command);
+    } else {
+        gp_exam_command(exam, "turn it on until the next boot; then log out and in",
+                        "echo 1 | sudo tee /sys/bus/pci/rescan");
+        gp_exam_command(exam, "", "sudo modprobe nvidia_drm");
+    }
+    gp_exam_command(exam, "for good: leave it on at boot", "sudo systemctl disable %s",
+                    gp_exam_quoted(exam, unit));
+    fix_block(exam);
+    gp_driver_fix_reboot(exam, "");
+}
+
+static bool report_known_service(struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(removers); i++) {
+        const char *unit = removers[i].unit;
+        if (!is_started(exam, unit))
+            continue;
+        const char *start = gp_service_value(exam, unit, "ExecStart");
+        bool has_command = removers[i].word && start && strstr(start, removers[i].word);
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s has taken NVIDIA's GPU off the bus",
+                       removers[i].program);
+        gp_exam_evidence(exam, unit, "is started at boot%s%s", start ? ": " : "",
+                         start ? start : "");
+        show_left(exam);
+        fix_service(exam, unit, has_command ? removers[i].command : NULL);
+        return true;
+    }
+    return false;
+}
+
+static bool report_own_service(struct gp_exam *exam)
+{
+    enum { MOST = 64 };
+    struct gp_service_setting commands[MOST];
+    size_t n = gp_service_commands(exam, commands, MOST);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_removal(exam, &commands[i]))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "the service %s has taken NVIDIA's GPU off the bus",
+                       commands[i].service);
+        gp_exam_evidence(exam, commands[i].where, "%s", commands[i].value);
+        show_left(exam);
+        fix_service(exam, commands[i].service, NULL);
+        return true;
+    }
+    return false;
+}
+
+/* A tool whose file keeps the module out also takes the GPU off the bus, as system76-power does. */
+static bool report_tool(struct gp_exam *exam)
+{
+    const struct gp_block *block = &gp_install_of(exam)->nvidia;
+    const char *colon = block->where ? strrchr(block->where, ':') : NULL;
+    if (block->kind == GP_BLOCK_NONE || !colon || strstr(block->where, "optimus-manager"))
+        return false;
+    const char *file = gp_exam_text(exam, "%.*s", (int)(colon - block->where), block->where);
+    if (!gp_driver_is_of_tool(exam, file))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN, "NVIDIA's GPU is turned off to save power");
+    gp_exam_evidence(exam, block->where, "%s", block->text);
+    show_left(exam);
+    gp_exam_why(exam, "The tool that wrote this file keeps the driver out, and turns the GPU off.");
+    (void)gp_driver_fix_by_tool(exam, file);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
+static bool report_removed(struct gp_exam *exam)
+{
+    return (has_driver(exam) || left_function(exam)) &&
+           (report_known_service(exam) || report_own_service(exam) ||
+            gp_hardware_report_optimus(exam) || report_tool(exam));
+}
+
+/* ---- what else it may be ---- */
+
 /* Whether the name of a Thunderbolt device says that it is an enclosure for GPUs. */
 static bool is_enclosure(const char *name)
 {
@@ -122,7 +308,7 @@ static bool is_enclosure(const char *name)
 /* A Thunderbolt device, such as the enclosure of an external GPU, that nobody has authorized: what
  * is in it is not on the bus. With no driver for such a GPU its name must say what it is, and it is
  * a finding by itself. True if there is one. */
-static bool fix_enclosure(struct gp_exam *exam, bool has_driver)
+static bool fix_enclosure(struct gp_exam *exam, bool is_installed)
 {
     static const char top[] = "/sys/bus/thunderbolt/devices";
     char **names, line[8], name[96], id[64];
@@ -135,9 +321,9 @@ static bool fix_enclosure(struct gp_exam *exam, bool has_driver)
                            sizeof(name)) ||
             !gp_files_line(&exam->files, gp_exam_text(exam, "%s/unique_id", folder), id,
                            sizeof(id)) ||
-            (!has_driver && !is_enclosure(name)))
+            (!is_installed && !is_enclosure(name)))
             continue;
-        if (!has_driver)
+        if (!is_installed)
             gp_exam_report(exam, GP_VERDICT_WARN, "the external GPU is not connected");
         gp_exam_evidence(exam, path, "0: the Thunderbolt device \"%s\" is not authorized", name);
         gp_exam_why(exam, "A Thunderbolt device is connected only after it was authorized: an "
@@ -165,12 +351,27 @@ static bool fix_base(struct gp_exam *exam)
     return true;
 }
 
+/* Something unknown has removed the GPU, and left another part of its card. */
+static bool fix_removed(struct gp_exam *exam)
+{
+    if (!left_function(exam))
+        return false;
+    show_left(exam);
+    gp_exam_why(exam, "The kernel found the card at boot; a tool, a service or a rule has removed "
+                      "the GPU since, as they do to save power.");
+    gp_exam_command(exam, "turn it on until the next boot; then log out and in",
+                    "echo 1 | sudo tee /sys/bus/pci/rescan");
+    gp_exam_command(exam, "", "sudo modprobe nvidia_drm");
+    gp_exam_advice(exam, "for good: turn off what removes it, a tool that switches between the "
+                         "GPUs of a laptop, or a service or udev rule that writes to remove");
+    return true;
+}
+
 /* The driver was installed for this kernel, so there was such a GPU, or there should be one. */
 static bool report_driver(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
-    if (!in->module[0] || !gp_install_library(in) || exam->machine.container ||
-        !exam->machine.is_pci_readable)
+    if (!has_driver(exam))
         return false;
     const struct gp_machine *m = &exam->machine;
     bool is_of_image = gp_machine_is_ostree(m) && m->amd_count + m->intel_count > 0;
@@ -179,7 +380,7 @@ static bool report_driver(struct gp_exam *exam)
     gp_exam_evidence(exam,
                      gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
                      "present");
-    gp_exam_evidence(exam, "/sys/bus/pci/devices", "no device of NVIDIA");
+    gp_exam_evidence(exam, "/sys/bus/pci/devices", "no GPU of NVIDIA");
     if (is_of_image) {
         gp_exam_why(exam, "The system's image has the driver, whether or not the machine has a GPU "
                           "for it.");
@@ -187,7 +388,7 @@ static bool report_driver(struct gp_exam *exam)
                              "NVIDIA's driver (rpm-ostree rebase)");
         return true;
     }
-    if (fix_base(exam) || fix_enclosure(exam, true))
+    if (fix_base(exam) || fix_enclosure(exam, true) || fix_removed(exam))
         return true;
     gp_exam_why(exam, "The GPU is turned off or not assigned to this machine, its slot or power "
                       "has failed, or it was removed.");
@@ -200,6 +401,6 @@ static bool report_driver(struct gp_exam *exam)
 
 bool gp_hardware_report_gone(struct gp_exam *exam)
 {
-    return report_rule(exam) || report_switch(exam) || report_driver(exam) ||
-           fix_enclosure(exam, false);
+    return report_rule(exam) || report_switch(exam) || report_removed(exam) ||
+           report_driver(exam) || fix_enclosure(exam, false);
 }

@@ -1,4 +1,5 @@
-/* A GPU that fell off the bus because a laptop's tool turned it off and on. */
+/* A GPU that fell off the bus because a laptop's tool turned it off and on, or that
+ * optimus-manager has taken off it. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/hardware.h"
@@ -104,4 +105,18 @@ static bool fix_bbswitch(struct gp_exam *exam)
 bool gp_hardware_fix_switched(struct gp_exam *exam)
 {
     return fix_reset(exam) || fix_bbswitch(exam);
+}
+
+bool gp_hardware_report_optimus(struct gp_exam *exam)
+{
+    struct setting removes;
+    if (!gp_files_exist(&exam->files, "/usr/bin/optimus-manager") ||
+        !find_optimus(exam, "pci_remove", &removes) || strcmp(removes.value, "yes") != 0)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN, "optimus-manager has taken NVIDIA's GPU off the bus");
+    gp_exam_evidence(exam, removes.where, "pci_remove=yes");
+    gp_exam_why(exam, "It does so to save power, while the session runs on the other GPU.");
+    gp_exam_command(exam, "use it instead of the other GPU; this ends the session",
+                    "optimus-manager --switch nvidia");
+    return true;
 }
