@@ -7,7 +7,6 @@
 /* container_config.c: what the host's settings do to containers */
 bool gp_container_has_desktop(struct gp_exam *exam);
 void gp_container_check_desktop(struct gp_exam *exam);
-void gp_container_check_snap(struct gp_exam *exam, const char *docker);
 bool gp_container_has_selinux(struct gp_exam *exam);
 void gp_container_check_selinux(struct gp_exam *exam);
 bool gp_container_has_config(struct gp_exam *exam);
@@ -96,6 +95,11 @@ void gp_container_report_vain(struct gp_exam *exam);
 /* container_default.c: reports that the toolkit has passed in the utilities alone; for a container
  * without CUDA's library. False: it has not. */
 bool gp_container_report_default(struct gp_exam *exam);
+
+/* container_snap.c: docker's snap at this path, the only docker here; reports one next to another
+ * docker if its log says that it cannot pass GPUs */
+void gp_container_check_snap(struct gp_exam *exam, const char *docker);
+bool gp_container_report_snap_beside(struct gp_exam *exam);
 
 /* container_toolkit.c */
 void gp_container_check_toolkit(struct gp_exam *exam);

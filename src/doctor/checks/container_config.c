@@ -58,36 +58,6 @@ void gp_container_check_desktop(struct gp_exam *exam)
     gp_exam_advice(exam, "if that one is missing, install docker-ce; then remove Docker Desktop");
 }
 
-/* ---- docker's snap ---- */
-
-/* Since 2024 the snap has a toolkit of its own, and sets it up if it finds the driver. */
-static bool has_own_runtime(struct gp_exam *exam)
-{
-    static const char path[] = "/var/snap/docker/current/config/daemon.json";
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-    return text && strstr(text, "\"nvidia\"");
-}
-
-void gp_container_check_snap(struct gp_exam *exam, const char *docker)
-{
-    if (has_own_runtime(exam))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "docker is the snap package, whose containers cannot use GPUs");
-    gp_exam_evidence(exam, docker, "present");
-    gp_exam_why(exam, "The snap's confinement hides NVIDIA Container Toolkit from it: \"could not "
-                      "select device driver\".");
-    gp_exam_command(exam, "it keeps images and volumes, until you remove it",
-                    "sudo snap disable docker");
-    if (!gp_files_exist(&exam->files, "/usr/bin/dockerd"))
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DOCKER, NULL, NULL);
-    bool has_toolkit = gp_container_has_toolkit(exam);
-    if (!has_toolkit)
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
-    if (!has_toolkit || gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk"))
-        gp_container_configure_docker(exam);
-}
-
 /* ---- the runtime's configuration ---- */
 
 static const char config_path[] = "/etc/nvidia-container-runtime/config.toml";

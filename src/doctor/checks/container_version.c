@@ -106,18 +106,11 @@ static void check_asked(struct gp_exam *exam)
                                         "/usr/local/nvidia/toolkit/nvidia-container-runtime-hook",
                                         "/usr/local/nvidia/toolkit/nvidia-container-toolkit",
                                         NULL};
-    static const char snap[] = "/snap/bin/docker"; /* next to another one */
     bool is_docker = strcmp(gp_container_engine(exam)->name, "docker") == 0;
     const char *hook = gp_files_first(&exam->files, hooks);
     const struct gp_log_known *asked =
         is_docker ? gp_log_known_of(exam, "docker.no-toolkit") : NULL;
-    const struct gp_finding *before = exam->last;
-    /* its service is called so */
-    if (asked && strstr(asked->text, "docker.dockerd") && gp_files_exist(&exam->files, snap))
-        gp_container_check_snap(exam, snap);
-    if (exam->last != before)
-        gp_log_show_known(exam, asked);
-    if (!asked || exam->last != before || is_past(exam, asked))
+    if (!asked || is_past(exam, asked))
         return;
     bool is_old = gp_docker_is_left_over(exam, asked->path);
     gp_exam_report(exam, is_old ? GP_VERDICT_INFO : GP_VERDICT_WARN,
@@ -143,7 +136,9 @@ void gp_container_check_hook(struct gp_exam *exam)
     char hook[GP_PATH_SIZE];
     const char *link = gp_container_lost_hook(exam, hook);
     if (!link) {
-        check_asked(exam);
+        bool is_docker = strcmp(gp_container_engine(exam)->name, "docker") == 0;
+        if (!(is_docker && gp_container_report_snap_beside(exam)))
+            check_asked(exam);
         return;
     }
     gp_exam_report(exam, GP_VERDICT_WARN,
