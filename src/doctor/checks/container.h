@@ -101,6 +101,9 @@ bool gp_container_report_default(struct gp_exam *exam);
 void gp_container_check_snap(struct gp_exam *exam, const char *docker);
 bool gp_container_report_snap_beside(struct gp_exam *exam);
 
+/* container_hook.c: reports that docker does not find the toolkit's program by its name */
+bool gp_container_report_hook_name(struct gp_exam *exam);
+
 /* container_toolkit.c */
 void gp_container_check_toolkit(struct gp_exam *exam);
 

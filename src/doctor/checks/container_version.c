@@ -137,7 +137,8 @@ void gp_container_check_hook(struct gp_exam *exam)
     const char *link = gp_container_lost_hook(exam, hook);
     if (!link) {
         bool is_docker = strcmp(gp_container_engine(exam)->name, "docker") == 0;
-        if (!(is_docker && gp_container_report_snap_beside(exam)))
+        if (!(is_docker && gp_container_report_snap_beside(exam)) &&
+            !gp_container_report_hook_name(exam))
             check_asked(exam);
         return;
     }
