@@ -291,5 +291,10 @@ const struct gp_check gp_checks_health[] = {
      gp_health_run_peers},
     {"nccl.rdma", "network adapters can access GPU memory", NEEDS, gp_health_has_rdma,
      gp_health_run_rdma},
+    {"health.orphans",
+     "no program outlasts its session on a GPU",
+     {NULL},
+     gp_health_has_orphans,
+     gp_health_run_orphans},
     {0},
 };

@@ -37,6 +37,8 @@ void gp_health_run_nvlink(struct gp_exam *exam);
 bool gp_health_has_nvlink(struct gp_exam *exam);
 void gp_health_run_unattributed(struct gp_exam *exam);
 bool gp_health_has_unattributed(struct gp_exam *exam);
+void gp_health_run_orphans(struct gp_exam *exam);
+bool gp_health_has_orphans(struct gp_exam *exam);
 void gp_health_run_peers(struct gp_exam *exam);
 bool gp_health_has_peers(struct gp_exam *exam);
 void gp_health_run_rdma(struct gp_exam *exam);
