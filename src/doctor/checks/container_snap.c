@@ -73,8 +73,7 @@ static void report(struct gp_exam *exam, const char *docker, const struct gp_log
 
 void gp_container_check_snap(struct gp_exam *exam, const char *docker)
 {
-    report(exam, docker,
-           exam->machine.is_wsl ? gp_log_known_of(exam, "container.wsl-lib") : NULL);
+    report(exam, docker, exam->machine.is_wsl ? gp_log_known_of(exam, "container.wsl-lib") : NULL);
 }
 
 bool gp_container_report_snap_beside(struct gp_exam *exam)

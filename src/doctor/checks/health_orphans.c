@@ -129,7 +129,11 @@ void gp_health_run_orphans(struct gp_exam *exam)
     gp_exam_why(exam, "Either it was started to outlast its session, such as with nohup, or it is "
                       "left over from one that has ended. It keeps its GPU memory until it ends, "
                       "and other programs may run out of memory.");
-    gp_exam_command(exam, "list your processes that do nothing, and ask before terminating them",
-                    "gpulse reclaim --idle 1m");
-    gp_exam_command(exam, "if it is no longer needed", "gpulse kill %lu", found[0].pid);
+    bool is_amd = strcmp(found[0].device, "/dev/kfd") == 0; /* gpulse ps needs NVIDIA's driver */
+    if (!is_amd)
+        gp_exam_command(exam,
+                        "list your processes that do nothing, and ask before terminating them",
+                        "gpulse reclaim --idle 1m");
+    gp_exam_command(exam, "if it is no longer needed", "%skill %lu", is_amd ? "" : "gpulse ",
+                    found[0].pid);
 }
