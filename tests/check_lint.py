@@ -26,6 +26,8 @@ def findings(files, exceptions="", rule="phrases"):
             shutil.copy(ROOT / "tests/lint" / name, root / "tests/lint" / name)
         (root / "tests/lint/exceptions.txt").write_text(exceptions)
         (root / "CONTRIBUTING.md").write_text("")
+        (root / "docs/design").mkdir(parents=True)
+        (root / "docs/design/folders.md").write_text("")
         for name, text in files.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
@@ -70,6 +72,27 @@ def a_file_of_the_program_has_at_most_600_lines():
     table = "file-length src/cmd/x.c  a table\n"
     assert len(findings(long, table, rule)) == 2
     assert findings({"src/cmd/x.c": line}, table, "exceptions-are-needed")
+
+
+@test
+def folders_in_a_folder_have_ranks():
+    rule = "layers"
+    own = {"src/doctor/exam.h": "", "src/doctor/readers/log.h": '#include "doctor/exam.h"\n', "src/doctor/checks/fix.h": ""}
+    assert findings({**own, "src/doctor/checks/x.c": '#include "doctor/readers/log.h"\n'}, rule=rule) == []
+    found = findings({**own, "src/doctor/readers/x.c": '#include "doctor/checks/fix.h"\n',
+                      "src/doctor/x.c": '\n#include "doctor/readers/log.h"\n'}, rule=rule)
+    assert found == ["src/doctor/readers/x.c:1: doctor/readers must not include src/doctor/checks/fix.h",
+                     "src/doctor/x.c:2: doctor must not include src/doctor/readers/log.h"], found
+
+
+@test
+def every_file_is_on_the_map():
+    rule, page = "files-are-on-the-map", "docs/design/folders.md"
+    files = {"src/tui/cells.c": "", "src/tui/screen_gpu.c": "", "src/tui/keys.def": "", "src/tui/x_internal.h": ""}
+    text = "## src/tui\n\n* `cells`, `keys.def`, `screen_…`\n"
+    assert findings({**files, page: text}, rule=rule) == []
+    assert findings({**files, page: text + "* `paint`\n"}, rule=rule) == [f"{page}:1: there is no paint in src/tui"]
+    assert findings({**files, "src/tui/menu.c": "", page: text}, rule=rule) == [f"{page}:1: src/tui/menu is missing"]
 
 
 @test
