@@ -119,7 +119,8 @@ row() {
     complains '^gpulse: GPU 1: '
     gpulse mem --params 1B --timeout 2m
     status_is 6
-    says '^ +0 .*  fits now, '
+    says '^  GPU  NAME                   ROOM-GiB  FREE-GiB  NEEDED  FITS$'
+    says '^    0  NVIDIA H100 80GB HBM3 .*  fits now, '
     says '^ +1 .* - +- +-  .*lost'
     gpulse mem --params 1B --timeout 2m -f json
     status_is 6

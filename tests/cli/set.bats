@@ -895,6 +895,11 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     echo '{"schema": "gpulse.settings/1", "gpus": [{"settings": {}}]}' >bad.json
     gpulse --sim t4 set --restore bad.json
     fails 2 'bad.json: a GPU needs a "uuid" and "settings"'
+    for bad in '"uuid": "GPU-x"' '"uuid": "", "settings": {}' "\"uuid\": \"GPU-$(printf '%0300d' 0)\", \"settings\": {}"; do
+        echo '{"schema": "gpulse.settings/1", "gpus": [{'"$bad"'}]}' >bad.json
+        gpulse --sim t4 set --restore bad.json
+        fails 2 'bad.json: a GPU needs a "uuid" and "settings"'
+    done
     gpulse --sim t4 set --save /nonexistent/s.json
     fails 1 "cannot write '/nonexistent/s.json': No such file or directory"
     gpulse --sim t4 set --save /dev/full

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "golden.h"
 #include "out/status.h"
 #include "snapshot_fixture.h"
@@ -120,6 +121,29 @@ static void frames_of_every_size(void **state)
         }
 }
 
+/* Only a line that is wider than the terminal is cut. */
+static void only_wide_lines_are_cut(void **state)
+{
+    (void)state;
+    const struct gp_status_view view = {.name_width = GP_STATUS_NAME_AUTO};
+    struct gp_strbuf text = GP_STRBUF_INIT(1 << 20);
+    size_t widest = 0;
+    gp_status_text(&text, &view, &fixture.snapshot);
+    for (const char *p = text.buf; *p; p += strcspn(p, "\n") + 1) {
+        char line[512];
+        (void)snprintf(line, sizeof(line), "%.*s", (int)strcspn(p, "\n"), p);
+        size_t width = gp_utf8_width(line);
+        widest = width > widest ? width : widest;
+    }
+    for (size_t cols = widest - 1; cols <= widest; cols++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+        gp_status_add_frame(&sb, &view, &fixture.snapshot, 100, cols, false);
+        assert_int_equal(strstr(sb.buf, "…") != NULL, cols < widest);
+        gp_strbuf_fini(&sb);
+    }
+    gp_strbuf_fini(&text);
+}
+
 static void json(void **state)
 {
     (void)state;
@@ -175,6 +199,7 @@ int main(void)
         cmocka_unit_test_setup(colours, set_up),
         cmocka_unit_test_setup(colours_change_no_text, set_up),
         cmocka_unit_test_setup(frames_of_every_size, set_up),
+        cmocka_unit_test_setup(only_wide_lines_are_cut, set_up),
         cmocka_unit_test_setup(json, set_up),
         cmocka_unit_test_setup(no_gpu_and_no_host, set_up),
         cmocka_unit_test_setup(only_what_is_shown_is_asked_for, set_up),
