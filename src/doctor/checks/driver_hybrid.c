@@ -4,6 +4,7 @@
 #include "doctor/checks/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/log.h"
 #include "doctor/version.h"
 
 #include <stdlib.h>
@@ -39,18 +40,6 @@ static const char *last_line(struct gp_exam *exam, const char *path, const char 
         *ret_where = is_whole ? gp_exam_text(exam, "%s:%zu", path, (size_t)lines.number) : path;
     }
     return found;
-}
-
-/* Whether a file was written since the machine was booted: before that, it may tell of what has
- * changed. False: not, or that is unknown. */
-static bool is_recent(struct gp_exam *exam, const char *path)
-{
-    static const char key[] = "\nbtime ";
-    const char *text = gp_files_text(&exam->files, &exam->arena, "/proc/stat", 1 << 18, NULL);
-    const char *found = text ? strstr(text, key) : NULL;
-    struct stat st;
-    return found && gp_files_stat(&exam->files, path, &st) == 0 &&
-           st.st_mtime >= strtoll(found + sizeof(key) - 1, NULL, 10);
 }
 
 /* ---- tearing ---- */
@@ -89,7 +78,7 @@ static bool report_tearing(struct gp_exam *exam)
         !(line = unsynchronized(exam, &where, &log)))
         return false;
     const char *loader = last_line(exam, xrun, "modprobe", "nvidia_drm", &place);
-    gp_exam_report(exam, is_recent(exam, log) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, gp_log_is_of_boot(exam, log) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "the picture tears: the kernel mode setting of nvidia_drm is off, which PRIME "
                    "synchronization needs");
     gp_exam_evidence(exam, path, "N");
@@ -244,7 +233,7 @@ static void check_program(struct gp_exam *exam, const struct program *program)
     }
     if (!line)
         return;
-    gp_exam_report(exam, is_recent(exam, log) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, gp_log_is_of_boot(exam, log) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s is started without PRIME render offload, and fails on the NVIDIA GPU",
                    program->title);
     gp_exam_evidence(exam, where, "%s", line);

@@ -8,7 +8,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -526,4 +528,14 @@ void gp_log_show_known(struct gp_exam *exam, const struct gp_log_known *known)
                        "first see whether journalctl has this line, too, and from whom: users can "
                        "write to %s",
                        known->path);
+}
+
+bool gp_log_is_of_boot(struct gp_exam *exam, const char *path)
+{
+    static const char key[] = "\nbtime ";
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/proc/stat", 1 << 18, NULL);
+    const char *found = text ? strstr(text, key) : NULL;
+    struct stat st;
+    return found && gp_files_stat(&exam->files, path, &st) == 0 &&
+           st.st_mtime >= strtoll(found + sizeof(key) - 1, NULL, 10);
 }
