@@ -10,7 +10,7 @@
 
 struct user {
     struct gp_identity who;
-    bool is_seen;        /* by a process */
+    const char *process; /* which shows it, "/proc/900"; NULL: none does */
     const char *program; /* the status of one that the image's init has started; NULL: the user is
                             that of the container's settings */
 };
@@ -25,9 +25,11 @@ static bool read_process(struct gp_exam *exam, const struct gp_docker_container 
                          struct user *ret)
 {
     const json_t *pid = json_object_get(json_object_get(c->config, "State"), "Pid");
-    const char *status =
-        gp_exam_text(exam, "/proc/%lld/status", (long long)json_integer_value(pid));
-    return ret->is_seen = gp_identity_of_process(exam, status, &ret->who);
+    const char *process = gp_exam_text(exam, "/proc/%lld", (long long)json_integer_value(pid));
+    if (!gp_identity_of_process(exam, gp_exam_text(exam, "%s/status", process), &ret->who))
+        return false;
+    ret->process = process;
+    return true;
 }
 
 /* By its settings: "1000:1000" and the groups that are added by number. A name may be anyone's. */
@@ -62,47 +64,79 @@ static bool is_inside(struct gp_exam *exam, const struct gp_docker_container *c,
     return text && c->id[0] && strstr(text, c->id);
 }
 
+/* Whether a process is a program for GPUs, by its name as the kernel calls it, in 15 bytes. */
+static bool is_for_gpus(struct gp_exam *exam, const char *process)
+{
+    static const char *const names[] = {"Plex Media Serv", "Plex Transcoder", "jellyfin",
+                                        "EmbyServer",      "ffmpeg",          "tvheadend",
+                                        "Tdarr_",          "ollama",          "llama-server"};
+    char name[32];
+    if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", process), name, sizeof(name)))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 /* The user of a program for GPUs in a container whose init starts as root. Others in it, such as
  * its web server, need no GPU. */
 static bool read_program(struct gp_exam *exam, const struct gp_docker_container *c,
                          struct user *ret)
 {
-    /* as the kernel calls them, in 15 bytes */
-    static const char *const names[] = {"Plex Media Serv", "Plex Transcoder", "jellyfin",
-                                        "EmbyServer",      "ffmpeg",          "tvheadend",
-                                        "Tdarr_",          "ollama",          "llama-server"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        struct gp_processes all = gp_processes_of(exam);
-        const char *process;
-        while ((process = gp_processes_next(exam, &all, names[i]))) {
-            const char *status = gp_exam_text(exam, "%s/status", process);
-            if (!is_inside(exam, c, process) || !gp_identity_of_process(exam, status, &ret->who) ||
-                ret->who.user == 0)
-                continue;
-            ret->program = status;
-            return true;
-        }
+    struct gp_processes all = gp_processes_of(exam);
+    const char *process;
+    while ((process = gp_processes_next(exam, &all, ""))) {
+        const char *status = gp_exam_text(exam, "%s/status", process);
+        if (!is_for_gpus(exam, process) || !is_inside(exam, c, process) ||
+            !gp_identity_of_process(exam, status, &ret->who) || ret->who.user == 0)
+            continue;
+        ret->process = process;
+        ret->program = status;
+        return true;
     }
     return false;
+}
+
+/* Whether it has a GPU's file open, and so may use it. */
+static bool uses_gpu(struct gp_exam *exam, const struct user *user)
+{
+    static const char start[] = "/dev/dri/renderD";
+    const char *folder = gp_exam_text(exam, "%s/fd", user->process ? user->process : "");
+    char **names, target[GP_PATH_SIZE];
+    long n = user->process ? gp_files_list(&exam->files, &exam->arena, folder, &names) : 0;
+    for (long i = 0; i < n; i++)
+        if (gp_files_link(&exam->files, gp_exam_text(exam, "%s/%s", folder, names[i]), target) &&
+            strncmp(target, start, sizeof(start) - 1) == 0)
+            return true;
+    return false;
+}
+
+/* The container's own copy of a device file, whose mode and owner the image's init may have
+ * changed; only root can see it. */
+static const char *own_copy(struct gp_exam *exam, const struct user *user, const char *path)
+{
+    const char *copy = user->process ? gp_exam_text(exam, "%s/root%s", user->process, path) : path;
+    return gp_files_exist(&exam->files, copy) ? copy : path;
 }
 
 /* What the user may not use of what the container is given. */
 struct denied {
     const char *computing, *video; /* the first file of each kind; NULL: none */
     unsigned computing_group, video_group;
-    bool is_any_open; /* one for video may be used */
-    bool is_let_in;   /* one for screens may: somebody has thought of the GPU's groups */
+    bool is_any_open;  /* one for video may be used */
+    bool is_copy_seen; /* all are judged by the container's own copies */
 };
 
 static void look_at(struct gp_exam *exam, const struct user *user, const char *path,
                     struct denied *ret)
 {
     bool is_computing = strcmp(path, "/dev/kfd") == 0;
-    if (strncmp(path, "/dev/dri/card", 13) == 0)
-        ret->is_let_in = ret->is_let_in || gp_access_of_identity(exam, path, &user->who).may_use;
     if (!is_computing && strncmp(path, "/dev/dri/renderD", 16) != 0)
         return;
-    struct gp_access access = gp_access_of_identity(exam, path, &user->who);
+    const char *judged = own_copy(exam, user, path);
+    struct gp_access access = gp_access_of_identity(exam, judged, &user->who);
+    ret->is_copy_seen = ret->is_copy_seen && judged != path;
     if (!access.is_there)
         return;
     if (access.may_use)
@@ -161,11 +195,12 @@ static void propose_image(struct gp_exam *exam, const struct gp_docker_container
 }
 
 static void report(struct gp_exam *exam, const struct gp_docker_container *c,
-                   const struct user *user, const char *path, unsigned group, bool is_let_in)
+                   const struct user *user, const char *path, unsigned group, bool is_copy_seen)
 {
     /* Without a process that shows them, the image may have more groups for the user; and an init
-     * may have opened the container's own copy of the file to everybody. */
-    bool is_sure = user->is_seen || is_let_in || gp_docker_denied_line(exam, c);
+     * that is root may have opened the container's own copy of the file to everybody. */
+    bool is_sure =
+        is_copy_seen || (user->process && !user->program) || gp_docker_denied_line(exam, c);
     gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "container %s has no permission to use the GPU: its user %u is not in the "
                    "group of %s, %u",
@@ -208,22 +243,25 @@ static bool is_root(const char *setting)
 
 void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *c)
 {
+    enum { FIRST_MAPPED = 65536 };
     const char *setting = gp_docker_text(json_object_get(c->config, "Config"), "User");
     struct user user = {0};
-    struct denied denied = {0};
-    if (!c->is_running || !setting || !has_gpu_file(c))
+    struct denied denied = {.is_copy_seen = true};
+    /* NVIDIA's GPUs are used through files of their own, which everybody may open. */
+    if (!c->is_running || !setting || !has_gpu_file(c) ||
+        (exam->machine.nvidia_count > 0 && gp_docker_has_gpus(c)))
         return;
     /* Programs that start as root may choose their groups themselves. */
     bool is_read = is_root(setting)
                        ? read_program(exam, c, &user)
                        : read_process(exam, c, &user) || read_settings(exam, c, setting, &user);
-    if (!is_read || user.who.user == 0)
+    /* Numbers that belong to a user namespace: --group-add means others. */
+    if (!is_read || user.who.user == 0 || user.who.user >= FIRST_MAPPED || uses_gpu(exam, &user))
         return;
     look_at_all(exam, c, &user, &denied);
-    bool is_let_in = user.program && denied.is_let_in;
     /* Programs for video need no file for computing. */
     if (denied.computing && !(user.program && denied.is_any_open))
-        report(exam, c, &user, denied.computing, denied.computing_group, is_let_in);
+        report(exam, c, &user, denied.computing, denied.computing_group, denied.is_copy_seen);
     else if (denied.video && !denied.is_any_open)
-        report(exam, c, &user, denied.video, denied.video_group, is_let_in);
+        report(exam, c, &user, denied.video, denied.video_group, denied.is_copy_seen);
 }
