@@ -80,6 +80,7 @@ void gp_container_check_given(struct gp_exam *exam);
 /* container_codecs.c: whether the program in such a container was built to use the GPU for video */
 struct gp_docker_container;
 void gp_container_check_codecs(struct gp_exam *exam, const struct gp_docker_container *container);
+bool gp_container_is_for_video(const char *image);
 
 /* container_groups.c: whether the user of such a container may open them */
 void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *container);

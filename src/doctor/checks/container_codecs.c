@@ -38,12 +38,22 @@ static bool ends_with(const char *text, const char *end)
     return n >= length && strcmp(text + n - length, end) == 0;
 }
 
+/* Whether FFmpeg is what the image is for. Others may only try what it has, and do without. */
+static bool is_for_ffmpeg(const char *image)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(images); i++)
+        if (strstr(image, images[i].image))
+            return true;
+    return gp_container_is_for_video(image);
+}
+
 static void mend(struct gp_exam *exam, const char *image)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(images); i++) {
-        if (!strstr(image, images[i].image))
-            continue;
         bool has_other = images[i].suffix && ends_with(image, images[i].suffix);
+        if (!strstr(image, images[i].image) ||
+            (images[i].suffix ? !has_other : strstr(image, "nvidia") != NULL))
+            continue;
         if (has_other)
             gp_exam_advice(exam,
                            "create the container again from the image %s%s (image: in its compose "
@@ -65,7 +75,7 @@ void gp_container_check_codecs(struct gp_exam *exam, const struct gp_docker_cont
     const char *line = gp_docker_printed_error(exam, c, "ffmpeg.no-encoder", is_basic);
     if (!line)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, is_for_ffmpeg(image) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "container %s gets the GPU, but FFmpeg in its image is built without NVIDIA's "
                    "codecs",
                    c->name);

@@ -202,7 +202,7 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
 }
 
 /* Images of programs whose use of a GPU is to decode and encode video. */
-static bool is_for_video(const char *image)
+bool gp_container_is_for_video(const char *image)
 {
     static const char *const names[] = {"plex",    "jellyfin",  "emby",          "tdarr",
                                         "unmanic", "handbrake", "immich-server", "ffmpeg"};
@@ -258,7 +258,7 @@ static bool check_video(struct gp_exam *exam, const struct gp_docker_container *
         is_requested(c, "video") || is_requested(c, "all"))
         return false;
     const char *failure = gp_docker_printed_error(exam, c, no_video, is_any);
-    if (!failure && !(image && is_for_video(image) && reads_capabilities(exam)))
+    if (!failure && !(image && gp_container_is_for_video(image) && reads_capabilities(exam)))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "container %s cannot encode or decode video on the GPU: it is not given the "
