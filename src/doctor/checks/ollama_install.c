@@ -3,7 +3,9 @@
 
 #include "doctor/exam.h"
 #include "doctor/readers/packages.h"
+#include "doctor/readers/processes.h"
 #include "doctor/readers/searchpath.h"
+#include "doctor/readers/services.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -54,13 +56,38 @@ static const char *lonely_part(struct gp_exam *exam, const char *folder)
     return part && !has_ggml_of_system(exam) ? part : NULL;
 }
 
-/* The program takes the folder next to its own: "/usr/local/bin/ollama". Another one is left over.
- */
+/* Whether a command or a process names another program than this one. */
+static bool is_other(const char *command, const char *program)
+{
+    size_t n = strlen(program);
+    return command && command[0] == '/' &&
+           (strncmp(command, program, n) != 0 || (command[n] && command[n] != ' '));
+}
+
+/* Whether what runs, or what the service starts, is another program. */
+static bool is_another_used(struct gp_exam *exam, const char *program)
+{
+    struct gp_processes all = gp_processes_of(exam);
+    const char *process, *command = NULL;
+    while ((process = gp_processes_next(exam, &all, "ollama"))) {
+        command = gp_files_text(&exam->files, &exam->arena,
+                                gp_exam_text(exam, "%s/cmdline", process), 1 << 12, NULL);
+        if (is_other(command, program))
+            return true;
+    }
+    return !command && is_other(gp_service_value(exam, "ollama.service", "ExecStart"), program);
+}
+
+/* The program takes the folder next to its own, "/usr/local/bin/ollama", or to what that links to.
+ * Another folder is left over. */
 static const char *program_of(struct gp_exam *exam, const char *folder)
 {
     size_t prefix = (size_t)(strstr(folder, "/lib") - folder);
     const char *program = gp_exam_text(exam, "%.*s/bin/ollama", (int)prefix, folder);
-    return gp_files_exist(&exam->files, program) ? program : NULL;
+    char target[GP_PATH_SIZE];
+    bool is_program =
+        gp_files_exist(&exam->files, program) && !gp_files_link(&exam->files, program, target);
+    return is_program && !is_another_used(exam, program) ? program : NULL;
 }
 
 /* CUDA's runtime is opened by its short name, a link that a broken installation may lack, too. */
@@ -86,6 +113,8 @@ static void show_link(struct gp_exam *exam, const char *library)
 static void mend(struct gp_exam *exam, const char *folder)
 {
     static const char *const words[] = {"ollama", NULL};
+    /* of Arch Linux; others, such as ollama-bin, are not in its repositories */
+    static const char *const names[] = {"ollama", "ollama-cuda", "ollama-rocm", "ollama-vulkan"};
     struct gp_package *packages;
     long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
     if (strncmp(folder, "/usr/local/", 11) == 0) {
@@ -97,9 +126,11 @@ static void mend(struct gp_exam *exam, const char *folder)
     }
     const char *all = "";
     for (long i = 0; i < n; i++)
-        all = gp_exam_text(exam, "%s %s", all, packages[i].name);
+        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
+            if (strcmp(packages[i].name, names[k]) == 0)
+                all = gp_exam_text(exam, "%s %s", all, names[k]);
     if (all[0] && exam->machine.distro == GP_DISTRO_ARCH)
-        gp_exam_command(exam, "install its packages again", "sudo pacman -S%s", all);
+        gp_exam_command(exam, "install its packages again", "sudo pacman -Syu%s", all);
     else
         gp_exam_advice(exam, "install it again, as it was installed: the package, or the whole "
                              "archive unpacked in /usr");
@@ -108,6 +139,9 @@ static void mend(struct gp_exam *exam, const char *folder)
 
 bool gp_ollama_report_incomplete(struct gp_exam *exam)
 {
+    struct gp_service_setting set[1];
+    if (gp_service_settings(exam, "OLLAMA_LIBRARY_PATH", set, 1) > 0)
+        return false;
     for (size_t i = 0; gp_ollama_folders[i]; i++) {
         const char *folder = gp_ollama_folders[i], *program = program_of(exam, folder);
         const char *part = program ? lonely_part(exam, folder) : NULL;
