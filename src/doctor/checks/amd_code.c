@@ -192,9 +192,34 @@ static const struct gp_torch_rocm *newest_release(const struct library *library)
     return NULL;
 }
 
-static void propose_newer(struct gp_exam *exam, const struct library *library, bool is_other_way)
+/* Whether a release of PyTorch may have code for this GPU: the first of its own builds that has,
+ * for those that came late. */
+static bool may_have_code(const char *torch, const char *name)
+{
+    static const struct {
+        const char *family, *torch;
+    } firsts[] = {{"gfx115", "2.11"}, {"gfx1103", "2.11"}, {"gfx120", "2.7"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(firsts); i++)
+        if (strncmp(name, firsts[i].family, strlen(firsts[i].family)) == 0)
+            return gp_version_compare(torch, firsts[i].torch) >= 0;
+    return true;
+}
+
+static void propose_newer(struct gp_exam *exam, const struct library *library, const char *name,
+                          bool is_other_way)
 {
     const struct gp_torch_rocm *row = newest_release(library);
+    struct gp_build build;
+    if (row && !may_have_code(row->torch, name)) {
+        row = &gp_torch_rocms[gp_torch_rocm_count - 1];
+        if (gp_build_known(GP_FRAMEWORK_TORCH, row->torch, "", &build))
+            gp_exam_advice(exam,
+                           "%sinstall PyTorch %s in a new environment with Python %s or newer: "
+                           "those for Python %s have no code for this GPU either",
+                           is_other_way ? "or, instead of that, " : "", row->torch,
+                           build.first_python, library->env->python);
+        return;
+    }
     if (!row)
         return;
     if (is_other_way)
@@ -232,7 +257,7 @@ static void report(struct gp_exam *exam, const struct library *library, const ch
         gp_exam_command(exam, "and remove it where it is set", "unset %s", override_name);
     bool is_new = strlen(name) == 7 && strncmp(name, "gfx11", 5) >= 0;
     if (library->env && is_new)
-        propose_newer(exam, library, like && !is_overridden);
+        propose_newer(exam, library, name, like && !is_overridden);
     if (!like && !is_overridden && !library->env)
         gp_exam_advice(exam, is_new ? "install a newer ROCm: newer ones are built for newer GPUs"
                                     : "install an older ROCm: AMD has dropped this GPU");
