@@ -2,12 +2,14 @@
 #include "doctor/checks/framework.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
+#include "doctor/readers/processes.h"
 #include "doctor/readers/searchpath.h"
+#include "doctor/readers/services.h"
 #include "doctor/version.h"
 
 #include <string.h>
 
-static const char runtime[] = "libcudart.so";
+static const char runtime[] = "libcudart.so", library_path[] = "LD_LIBRARY_PATH";
 
 /* ---- releases that look for CUDA's runtime by itself ---- */
 
@@ -30,9 +32,8 @@ static bool is_in(struct gp_exam *exam, const char *folder)
     return gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, runtime));
 }
 
-static bool is_in_variable(struct gp_exam *exam, const char *name)
+static bool is_in_list(struct gp_exam *exam, const char *list)
 {
-    const char *list = gp_machine_variable(&exam->machine, name);
     char folder[GP_PATH_SIZE];
     while (gp_search_path_next(&list, ":", folder))
         if (folder[0] == '/' && is_in(exam, folder))
@@ -47,7 +48,50 @@ static bool sets_list(struct gp_exam *exam, const struct gp_pyenv *env)
     size_t length;
     const char *path = gp_exam_text(exam, "%s/conda-meta/state", env->prefix);
     const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, &length);
-    return text && strstr(text, "LD_LIBRARY_PATH");
+    return text && strstr(text, library_path);
+}
+
+/* Whether a command, "/opt/env/bin/python train.py", names a program of the environment. */
+static bool is_of(struct gp_exam *exam, const struct gp_pyenv *env, const char *command)
+{
+    return command && strstr(command, gp_exam_text(exam, "%s/", env->prefix));
+}
+
+/* Whether a program of the environment that runs has the runtime in its list. */
+static bool runs_with_runtime(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    enum { MOST_TEXT = 1 << 16 };
+    struct gp_processes all = gp_processes_of(exam);
+    const char *process;
+    while ((process = gp_processes_next(exam, &all, "python"))) {
+        size_t size = 0;
+        const char *path = gp_exam_text(exam, "%s/cmdline", process);
+        if (!is_of(exam, env, gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, NULL)))
+            continue;
+        path = gp_exam_text(exam, "%s/environ", process);
+        const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, &size);
+        for (const char *one = text; one && one < text + size; one += strlen(one) + 1)
+            if (strncmp(one, library_path, sizeof(library_path) - 1) == 0 &&
+                one[sizeof(library_path) - 1] == '=' &&
+                is_in_list(exam, one + sizeof(library_path)))
+                return true;
+    }
+    return false;
+}
+
+/* Whether a service that starts a program of the environment does. */
+static bool is_started_with_runtime(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    enum { MOST = 32 };
+    struct gp_service_setting commands[MOST], lists[MOST];
+    size_t n = gp_service_commands(exam, commands, MOST);
+    size_t count = gp_service_settings(exam, library_path, lists, MOST);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < count && is_of(exam, env, commands[i].value); k++)
+            if (strcmp(commands[i].service, lists[k].service) == 0 &&
+                is_in_list(exam, lists[k].value))
+                return true;
+    return false;
 }
 
 /* The places in which these releases look: those of conda, and of any variable with a path. */
@@ -56,9 +100,10 @@ static bool finds_runtime(struct gp_exam *exam, const struct gp_pyenv *env)
     const char *conda = gp_machine_variable(&exam->machine, "CONDA_PREFIX");
     return is_in(exam, gp_exam_text(exam, "%s/lib", env->prefix)) ||
            (conda && is_in(exam, gp_exam_text(exam, "%s/lib", conda))) ||
-           is_in_variable(exam, "LD_LIBRARY_PATH") || is_in_variable(exam, "LIBRARY_PATH") ||
+           is_in_list(exam, gp_machine_variable(&exam->machine, library_path)) ||
+           is_in_list(exam, gp_machine_variable(&exam->machine, "LIBRARY_PATH")) ||
            is_in(exam, "/usr/local/cuda/lib64") || sets_list(exam, env) ||
-           gp_assignments_reach(exam, "LD_LIBRARY_PATH", runtime,
+           gp_assignments_reach(exam, library_path, runtime,
                                 gp_library_folder(exam, runtime) != NULL);
 }
 
@@ -73,16 +118,37 @@ static const char *numbered_in(struct gp_exam *exam, const char *folder)
     return "";
 }
 
+/* The directory of a toolkit whose runtime is of PyTorch's CUDA: these releases look for their
+ * library by the runtime's version. NULL: there is none. */
+static const char *fitting_toolkit(struct gp_exam *exam, const struct gp_pyenv *env,
+                                   const struct gp_torch *torch)
+{
+    char path[GP_PATH_SIZE], target[GP_PATH_SIZE];
+    const char *folder = gp_library_folder(exam, runtime);
+    if (!folder || !gp_files_real(&exam->files, gp_exam_text(exam, "%s/%s", folder, runtime), path))
+        return NULL;
+    const char *number = strstr(path, "libcudart.so.");
+    if (!number)
+        return NULL;
+    number += sizeof("libcudart.so.") - 1;
+    const char *name = gp_exam_text(exam, "bitsandbytes/libbitsandbytes_cuda%u%u.so",
+                                    gp_version_major(number), gp_version_minor(number));
+    return gp_version_major(number) == gp_version_major(torch->cuda) &&
+                   gp_pyenv_path(env, name, target) && gp_files_exist(&exam->files, target)
+               ? folder
+               : NULL;
+}
+
 static void mend_runtime(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_torch *torch, const char *wheel, const char *numbered)
 {
-    const char *toolkit = gp_library_folder(exam, runtime);
+    const char *toolkit = fitting_toolkit(exam, env, torch);
     const char *folder = numbered[0] ? wheel : toolkit;
     if (numbered[0])
         gp_exam_command(exam, "give it that name", "ln -s %s %s", gp_exam_quoted(exam, numbered),
                         gp_exam_quoted(exam, gp_exam_text(exam, "%s/%s", wheel, runtime)));
     if (folder)
-        gp_exam_command(exam, "in the script that starts it, or in the shell's startup file",
+        gp_exam_command(exam, "in the script that starts it",
                         "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
                         gp_exam_quoted(exam, folder));
     else if (env->kind == GP_PYENV_CONDA && gp_version_major(torch->cuda) == 11)
@@ -101,13 +167,14 @@ static void check_runtime(struct gp_exam *exam, const struct gp_pyenv *env,
                           const struct gp_torch *torch, const struct gp_pypackage *package)
 {
     const char *file = exam->machine.nvidia_count > 0 ? plain_name_file(exam, env) : NULL;
-    if (!file || finds_runtime(exam, env))
+    if (!file || finds_runtime(exam, env) || runs_with_runtime(exam, env) ||
+        is_started_with_runtime(exam, env))
         return;
     const char *wheel = gp_exam_text(exam, "%s/nvidia/cuda_runtime/lib", env->site);
     const char *numbered = numbered_in(exam, wheel);
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "%s %s in %s does not find %s, and computes on the CPU: it looks for it without "
-                   "a number",
+    /* Whoever starts it may set the list, unless that is this shell. */
+    gp_exam_report(exam, env->is_active ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "%s %s in %s finds no %s where it looks, as it looks for it without a number",
                    package->name, package->version, env->prefix, runtime);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", env->site, file),
                      "CUDA_RUNTIME_LIB = \"%s\"", runtime);
