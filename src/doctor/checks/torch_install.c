@@ -29,13 +29,13 @@ const char *gp_torch_companions(struct gp_exam *exam, const struct gp_pyenv *env
     return words;
 }
 
-/* Reinstalling brings the newest of all that they depend on. Packages that were compiled for NumPy
- * 1.x do not bear that of NumPy; if PyTorch is removed first, it stays. */
+/* Reinstalling brings the newest of all that they depend on; NumPy is torchvision's. Packages that
+ * were compiled for NumPy 1.x do not bear the newest; if PyTorch is removed first, it stays. */
 static bool keeps_numpy(const struct gp_pyenv *env)
 {
     static const char first_python[] = "3.9"; /* of NumPy 2 */
     const struct gp_pypackage *numpy = gp_pyenv_package(env, "numpy");
-    return numpy && gp_version_major(numpy->version) == 1 &&
+    return numpy && gp_pyenv_package(env, "torchvision") && gp_version_major(numpy->version) == 1 &&
            (!env->python[0] || gp_version_compare(env->python, first_python) >= 0);
 }
 
