@@ -111,11 +111,20 @@ bool gp_machine_is_ostree(const struct gp_machine *machine)
 
 enum { FIRST_OF_FEDORA = 20 };
 
+/* The name of a release: one plain word, as it becomes part of commands; "": the value is not. */
+static void release_codename(const char *text, const char *key, char *ret, size_t size)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    release_value(text, key, ret, size);
+    if (ret[0] == '-' || ret[strspn(ret, plain)] != '\0')
+        ret[0] = '\0';
+}
+
 /* Debian's releases before 10 have it only in their version: "9 (stretch)". */
 static void read_codename(struct gp_machine *m, const char *text)
 {
     char version[64];
-    release_value(text, "VERSION_CODENAME", m->codename, sizeof(m->codename));
+    release_codename(text, "VERSION_CODENAME", m->codename, sizeof(m->codename));
     release_value(text, "VERSION", version, sizeof(version));
     const char *word = strchr(version, '(');
     size_t n = word ? strspn(word + 1, "abcdefghijklmnopqrstuvwxyz") : 0;
@@ -133,7 +142,7 @@ static void read_distro(struct gp_machine *m, const struct gp_files *files)
     release_value(text, "PRETTY_NAME", m->distro_name, sizeof(m->distro_name));
     release_value(text, "ID", m->distro_id, sizeof(m->distro_id));
     release_value(text, "VERSION_ID", m->distro_version, sizeof(m->distro_version));
-    release_value(text, "UBUNTU_CODENAME", m->base_codename, sizeof(m->base_codename));
+    release_codename(text, "UBUNTU_CODENAME", m->base_codename, sizeof(m->base_codename));
     read_codename(m, text);
     release_value(text, "ID_LIKE", like, sizeof(like));
     bool is_found = false;
