@@ -383,6 +383,28 @@ void gp_driver_fix_other(struct gp_exam *exam, const char *driver)
 /* What the packages of RPM Fusion and negativo17 start where NVIDIA's module is not loaded. */
 static const char fallback[] = "/usr/lib/systemd/system/nvidia-fallback.service";
 
+/* Whether the initramfs heeds dracut's own words of the command line. */
+static bool has_dracut(struct gp_exam *exam)
+{
+    enum gp_distro distro = exam->machine.distro;
+    return distro == GP_DISTRO_FEDORA || distro == GP_DISTRO_RHEL || distro == GP_DISTRO_SUSE ||
+           gp_files_exist(&exam->files, "/usr/bin/dracut");
+}
+
+/* What NVIDIA's module said at boot of GPUs that another driver has. Later, it only says that
+ * somebody tried again: nvidia-smi loads it. */
+static const struct gp_log_line *taken_at_boot(struct gp_exam *exam)
+{
+    const uint64_t boot_ns = 120 * GP_NS_PER_S;
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->count; i++) {
+        const struct gp_kmsg *k = &log->lines[i].kmsg;
+        if (k->kind == GP_KMSG_NOT_PROBED)
+            return k->clock == GP_KMSG_SINCE_BOOT && k->time_ns < boot_ns ? &log->lines[i] : NULL;
+    }
+    return NULL;
+}
+
 /* The word of the command line that keeps nouveau out of the initramfs, where modprobe.d or that
  * word keep it out later; "": the initramfs may have loaded it. */
 static const char *kept_out_by(struct gp_exam *exam)
@@ -391,7 +413,7 @@ static const char *kept_out_by(struct gp_exam *exam)
     if (gp_install_of(exam)->nouveau.kind != GP_BLOCK_BLACKLISTED ||
         !gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) ||
         (gp_modules_command_line(line, "nouveau", word, sizeof(word)) == GP_BLOCK_NONE &&
-         !gp_modules_initramfs_line(line, "nouveau", word, sizeof(word))))
+         (!has_dracut(exam) || !gp_modules_initramfs_line(line, "nouveau", word, sizeof(word)))))
         return "";
     return gp_exam_text(exam, "%s", word);
 }
@@ -401,8 +423,7 @@ static const char *kept_out_by(struct gp_exam *exam)
 static bool explain_fallback(struct gp_exam *exam)
 {
     const char *word = kept_out_by(exam);
-    if (!word[0] || !gp_files_exist(&exam->files, fallback) ||
-        gp_log_find(exam, GP_KMSG_NOT_PROBED))
+    if (!word[0] || !gp_files_exist(&exam->files, fallback) || taken_at_boot(exam))
         return false;
     gp_exam_evidence(exam, "/proc/cmdline", "%s", word);
     gp_exam_evidence(exam, fallback, "loads nouveau if NVIDIA's module is not loaded");
@@ -417,7 +438,7 @@ static bool explain_fallback(struct gp_exam *exam)
 static bool explain_request(struct gp_exam *exam)
 {
     const struct gp_block *block = &gp_install_of(exam)->nouveau;
-    const struct gp_log_line *taken = gp_log_find(exam, GP_KMSG_NOT_PROBED);
+    const struct gp_log_line *taken = taken_at_boot(exam);
     const char *word = kept_out_by(exam);
     if (!word[0])
         return false;
