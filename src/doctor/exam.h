@@ -9,6 +9,7 @@
 #include "doctor/remedy.h"
 #include "doctor/stall.h"
 
+struct gp_apt_pins;
 struct gp_aside;
 struct gp_err;
 struct gp_install;
@@ -43,6 +44,7 @@ struct gp_exam {
     const struct gp_log *log;           /* likewise, see gp_log_of() */
     const struct gp_pyenvs *pyenvs;     /* NULL: not searched yet; see gp_pyenvs_of() */
     const struct gp_toolkits *toolkits; /* likewise, see gp_toolkits_of() */
+    const struct gp_apt_pins *apt_pins; /* likewise, see gp_apt_pins_of() */
     const struct gp_aside *asides;      /* answers of gp_framework_aside() */
     struct gp_finding *findings;        /* in the order of the checks */
     struct gp_finding *last;

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { USUAL = 500, OF_TARGET = 990 }; /* priorities: of every repository, and with -t */
+/* Priorities: of every repository, and of the release of -t or APT::Default-Release. */
+enum { USUAL = 500, OF_TARGET = 990 };
 
 static bool is_apt(const struct gp_exam *exam)
 {
@@ -46,41 +47,50 @@ static bool is_of_all(const struct gp_apt_pin *pin)
            (strcmp(pin->by, "release") == 0 && pin->value[0] && strcmp(pin->value + 1, "=*") == 0);
 }
 
-/* The pin that keeps a package as it is, though a repository of this priority has a newer version;
- * NULL: there is none. */
-static const struct gp_apt_pin *find_block(struct gp_exam *exam, const struct gp_apt_pin *pins,
-                                           size_t count, const char *package, long priority)
+/* Whether a version's pattern leaves at most a patch release: "1.7.*", "575.51.03-1ubuntu1". */
+static bool is_narrow(const char *pattern)
 {
-    const char *version = version_of(exam, package);
-    for (size_t i = 0; i < count; i++) {
-        const struct gp_apt_pin *pin = &pins[i];
-        if (gp_apt_pin_is_general(pin) || !gp_apt_pin_has(pin, package))
-            continue;
-        if (pin->priority < 0 && is_of_all(pin))
-            return pin;
-        if (strcmp(pin->by, "version") == 0 && version[0] &&
-            fnmatch(pin->value, version, 0) == 0) /* it counts, and others do not */
-            return pin->priority > priority && !is_of_all(pin) ? pin : NULL;
-    }
-    return NULL;
+    size_t dots = 0, n = strcspn(pattern, "*?[");
+    for (size_t i = 0; i < n; i++)
+        dots += pattern[i] == '.';
+    return !pattern[n] || dots > 1;
 }
 
 /* The highest priority that a repository may have for a package. */
-static long highest(const struct gp_apt_pin *pins, size_t count, const char *package,
-                    const char *command)
+static long highest(const struct gp_apt_pins *pins, const char *package)
 {
-    long found = strstr(command, " -t ") ? OF_TARGET : USUAL;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(pins[i].by, "version") != 0 && pins[i].priority > found &&
-            gp_apt_pin_has(&pins[i], package))
-            found = pins[i].priority;
+    long found = OF_TARGET;
+    for (size_t i = 0; i < pins->count; i++)
+        if (strcmp(pins->list[i].by, "version") != 0 && pins->list[i].priority > found &&
+            gp_apt_pin_has(&pins->list[i], package))
+            found = pins->list[i].priority;
     return found;
+}
+
+/* The pin that certainly keeps a package as it is; NULL: there is none. Only the first entry that
+ * may be for it counts: one after it may be for other versions, or for none. */
+static const struct gp_apt_pin *find_block(struct gp_exam *exam, const char *package)
+{
+    const struct gp_apt_pins *pins = gp_apt_pins_of(exam);
+    const struct gp_apt_pin *pin = NULL;
+    for (size_t i = 0; i < pins->count && !pin; i++)
+        if (!gp_apt_pin_is_general(&pins->list[i]) && gp_apt_pin_has(&pins->list[i], package))
+            pin = &pins->list[i];
+    if (!pin || !gp_apt_pin_names(pin, package))
+        return NULL;
+    if (is_of_all(pin))
+        return pin->priority < 0 ? pin : NULL;
+    return strcmp(pin->by, "version") == 0 && is_narrow(pin->value) &&
+                   pin->priority > highest(pins, package) &&
+                   fnmatch(pin->value, version_of(exam, package), 0) == 0
+               ? pin
+               : NULL;
 }
 
 /* Where the list of packages begins that a command gets from a repository; NULL: it has none. */
 static const char *list_in(const char *command)
 {
-    static const char *const marks[] = {"apt install ", "apt-get install "};
+    static const char *const marks[] = {"sudo apt install ", "sudo apt-get install "};
     for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++) {
         const char *found = strstr(command, marks[i]);
         if (found && !strstr(found, "--reinstall"))
@@ -117,44 +127,54 @@ static void put_before(struct gp_exam *exam, struct gp_fix **at, const char *not
     *at = fix;
 }
 
-/* Adds to the last finding how to release what a command of it installs. */
-static void release(struct gp_exam *exam, struct gp_fix **at, const struct gp_apt_pin *pins,
-                    size_t count)
+/* Puts before a fix how to lift a pin. One that is from a package is left to that package. */
+static void put_release(struct gp_exam *exam, struct gp_fix **at, const struct gp_apt_pin *pin,
+                        const char *package)
 {
-    const struct gp_apt_pin *before = NULL;
-    const char *command = (*at)->command, *list = list_in(command);
-    char package[96];
-    while (list && next_package(&list, package)) {
-        const struct gp_apt_pin *pin =
-            find_block(exam, pins, count, package, highest(pins, count, package, command));
-        if (!pin || pin == before)
-            continue;
-        before = pin;
-        show_pin(exam, pin);
+    const char *owner = strrchr(pin->path, '/') + 1;
+    const char *keeps = pin->priority < 0 ? gp_exam_text(exam, "apt never installs %s", package)
+                                          : gp_exam_text(exam, "apt keeps %s as it is", package);
+    show_pin(exam, pin);
+    if (version_of(exam, owner)[0])
         put_before(exam, at,
                    gp_exam_text(exam,
-                                pin->priority < 0 ? "apt never installs %s as long as this entry "
-                                                    "is there: comment it out"
-                                                  : "apt keeps %s as it is as long as this entry "
-                                                    "is there: comment it out",
-                                package),
-                   gp_exam_text(exam, "sudo sed -i '%zu,%zus/^/# /' %s", pin->first, pin->last,
+                                "%s as long as the package %s is installed: remove it, or install "
+                                "the one for the wanted version",
+                                keeps, owner),
+                   NULL);
+    else
+        put_before(exam, at,
+                   gp_exam_text(exam, "%s as long as this entry is there: comment it out", keeps),
+                   gp_exam_text(exam, "sudo sed -i '%zu,%zus/^[^#]/# &/' %s", pin->first, pin->last,
                                 gp_exam_quoted(exam, pin->path)));
-        at = &(*at)->next;
+}
+
+/* Adds to the last finding how to release what a command of it installs. */
+static void release(struct gp_exam *exam, struct gp_fix **at)
+{
+    const struct gp_apt_pin *before = NULL;
+    const char *list = list_in((*at)->command);
+    char package[96];
+    while (list && next_package(&list, package)) {
+        const struct gp_apt_pin *pin = find_block(exam, package);
+        if (!pin || pin == before)
+            continue;
+        struct gp_fix *own = *at;
+        before = pin;
+        put_release(exam, at, pin, package);
+        at = *at == own ? at : &(*at)->next;
     }
 }
 
 void gp_checks_finish(struct gp_exam *exam, struct gp_finding *first)
 {
-    struct gp_apt_pin pins[GP_APT_PINS];
     struct gp_finding *last = exam->last;
-    size_t count = first && is_apt(exam) ? gp_apt_pins_read(exam, pins) : 0;
-    for (struct gp_finding *f = first; f && count > 0; f = f->next) {
+    for (struct gp_finding *f = is_apt(exam) ? first : NULL; f; f = f->next) {
         exam->last = f;
         for (struct gp_fix **fix = &f->fixes; *fix; fix = &(*fix)->next) {
             struct gp_fix *own = *fix;
             if (own->command)
-                release(exam, fix, pins, count);
+                release(exam, fix);
             while (*fix != own)
                 fix = &(*fix)->next;
         }
@@ -187,36 +207,33 @@ static bool is_of_nvidia(const struct gp_apt_pin *pin)
     return strcasestr(pin->value, "nvidia") != NULL;
 }
 
-/* The pin by which the installed one of these packages was preferred to NVIDIA's; NULL: none. */
-static const struct gp_apt_pin *find_preference(struct gp_exam *exam, const struct gp_apt_pin *pins,
-                                                size_t count, const char *packages)
+/* The pin by which the installed one of these packages is preferred to NVIDIA's; NULL: none. */
+static const struct gp_apt_pin *find_preference(struct gp_exam *exam, const char *packages)
 {
+    const struct gp_apt_pins *pins = gp_apt_pins_of(exam);
     const struct gp_apt_pin *found = NULL;
+    long solved = USUAL;
     const char *at = packages, *word;
     size_t n;
     while (gp_lines_word(&at, packages + strlen(packages), &word, &n)) {
         const char *package = gp_exam_text(exam, "%.*s", (int)n, word);
-        const char *version = version_of(exam, package);
-        for (size_t i = 0; i < count; i++) {
-            const struct gp_apt_pin *pin = &pins[i];
-            if (pin->priority <= USUAL || strcmp(pin->by, "version") == 0 ||
-                !gp_apt_pin_has(pin, package))
+        const char *version = pins->count > 0 ? version_of(exam, package) : "";
+        for (size_t i = 0; i < pins->count; i++) {
+            const struct gp_apt_pin *pin = &pins->list[i];
+            if (strcmp(pin->by, "version") == 0 || !gp_apt_pin_has(pin, package))
                 continue;
             if (is_of_nvidia(pin))
-                return NULL; /* there is an entry for that repository already */
-            found = has_mark(version, pin->value) && (!found || pin->priority > found->priority)
-                        ? pin
-                        : found;
+                solved = pin->priority > solved ? pin->priority : solved;
+            else if (has_mark(version, pin->value) && (!found || pin->priority > found->priority))
+                found = pin;
         }
     }
-    return found;
+    return found && found->priority > solved ? found : NULL;
 }
 
 void gp_apt_prefer_toolkit(struct gp_exam *exam, const char *packages)
 {
-    struct gp_apt_pin pins[GP_APT_PINS];
-    size_t count = is_apt(exam) ? gp_apt_pins_read(exam, pins) : 0;
-    const struct gp_apt_pin *pin = find_preference(exam, pins, count, packages);
+    const struct gp_apt_pin *pin = is_apt(exam) ? find_preference(exam, packages) : NULL;
     if (!pin)
         return;
     show_pin(exam, pin);

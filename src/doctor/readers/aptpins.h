@@ -17,14 +17,22 @@ struct gp_apt_pin {
 
 enum { GP_APT_PINS = 64 };
 
-/* In apt's order: of several for one package, the first counts. The number of them. */
-size_t gp_apt_pins_read(struct gp_exam *exam, struct gp_apt_pin ret[GP_APT_PINS]);
+struct gp_apt_pins {
+    struct gp_apt_pin list[GP_APT_PINS];
+    size_t count;
+};
+
+/* In apt's order: of several for one package, the first counts. Read at the first call. */
+const struct gp_apt_pins *gp_apt_pins_of(struct gp_exam *exam);
 
 /* Whether it is for all packages; one that names them takes precedence over it. */
 bool gp_apt_pin_is_general(const struct gp_apt_pin *pin);
 
-/* Whether it names this package, or is for all. Names of source packages are taken for those of
- * packages. */
+/* Whether it may be for this package: it names it, perhaps for another architecture or as a source
+ * package, or has a regular expression, or is for all. */
 bool gp_apt_pin_has(const struct gp_apt_pin *pin, const char *package);
+
+/* Whether it is certainly for this package, by its name or a pattern. */
+bool gp_apt_pin_names(const struct gp_apt_pin *pin, const char *package);
 
 #endif
