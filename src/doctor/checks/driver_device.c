@@ -235,10 +235,11 @@ static void fix_no_uvm(struct gp_exam *exam, enum way way)
         return;
     }
     if (way == WAY_PORTAGE)
-        gp_exam_command(
-            exam, "build the driver with it",
-            "echo 'x11-drivers/nvidia-drivers uvm' | sudo tee -a "
-            "/etc/portage/package.use/nvidia && sudo emerge x11-drivers/nvidia-drivers");
+        gp_exam_command(exam, "build the same release of the driver with it",
+                        "echo 'x11-drivers/nvidia-drivers uvm' | sudo tee -a "
+                        "/etc/portage/package.use/nvidia && sudo emerge --oneshot "
+                        "'~x11-drivers/nvidia-drivers-%s'",
+                        exam->machine.driver);
     else if (has_uvm_package(exam, package))
         gp_exam_command(exam, "install it: it is in a package of its own",
                         "sudo apt install %s-uvm", gp_exam_quoted(exam, package));
@@ -257,13 +258,14 @@ static bool report_no_uvm(struct gp_exam *exam)
     const struct gp_install *in = gp_install_of(exam);
     const struct gp_machine *m = &exam->machine;
     enum way way = way_without_uvm(exam);
+    if (way == WAY_UNKNOWN)
+        return false;
     const char *list = gp_exam_text(exam, "%s/%s/modules.dep", in->modules, m->kernel);
     const char *text = gp_files_text(&exam->files, &exam->arena, list, 8 << 20, NULL);
     const char *file = uvm_file(exam, uvm_name(exam));
-    if (way == WAY_UNKNOWN || m->container || m->is_jetson || !in->module[0] || !text ||
-        strstr(text, "uvm.ko") || gp_files_exist(&exam->files, file) ||
-        gp_files_exist(&exam->files, "/dev/nvidia-uvm") || gp_version_major(m->driver) < FIRST ||
-        !gp_system_library(exam, "", "libcuda.so.1"))
+    if (m->container || m->is_jetson || !in->module[0] || !text || strstr(text, "uvm.ko") ||
+        gp_files_exist(&exam->files, file) || gp_files_exist(&exam->files, "/dev/nvidia-uvm") ||
+        gp_version_major(m->driver) < FIRST || !gp_system_library(exam, "", "libcuda.so.1"))
         return false;
     const struct gp_log_known *failure = cuda_failure(exam);
     bool is_used = failure || gp_toolkits_of(exam)->count > 0;
