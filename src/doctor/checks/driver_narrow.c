@@ -46,7 +46,7 @@ static const char *package_of_fedora(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const char *series = series_of(exam, in->module[0] ? in->module : in->source);
-    return gp_driver_has_libraries_of_others(exam)
+    return !series[0] && gp_driver_has_libraries_of_others(exam)
                ? "nvidia-driver-libs"
                : gp_exam_text(exam, "xorg-x11-drv-nvidia%s-libs", series);
 }
