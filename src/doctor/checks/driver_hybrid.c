@@ -283,13 +283,20 @@ static void look_at_unity(struct games *games, const char *home)
     const char *top = gp_exam_text(exam, "%s/.config/unity3d", home);
     char **makers, **names;
     long n = gp_files_list(&exam->files, &exam->arena, top, &makers);
-    for (long i = 0, seen = 0; i < n && seen < MOST; i++) {
+    for (long i = 0, seen = 0; i < n && i < MOST && seen < MOST; i++) {
         const char *folder = gp_exam_text(exam, "%s/%s", top, makers[i]);
         long count = gp_files_list(&exam->files, &exam->arena, folder, &names);
         for (long k = 0; k < count && seen < MOST; k++, seen++)
             look_at(games, names[k], gp_exam_text(exam, "%s/%s/Player.log", folder, names[k]),
                     "Renderer: ");
     }
+}
+
+/* Whether the desktop starts Steam, and with it all games, on NVIDIA's GPU. */
+static bool is_steam_offloaded(struct gp_exam *exam, const char *home)
+{
+    const char *entry = entry_of(exam, home, "steam.desktop");
+    return entry && has_offload(gp_files_text(&exam->files, &exam->arena, entry, 1 << 16, NULL));
 }
 
 /* Where Steam keeps launch options, if none of them is for NVIDIA's GPU; NULL: one is, or there are
@@ -319,7 +326,7 @@ static void check_games(struct gp_exam *exam)
     const char *home = gp_machine_variable(&exam->machine, "HOME");
     const char *options = home ? without_options(exam, home) : NULL;
     struct games games = {.exam = exam};
-    if (!options)
+    if (!options || is_steam_offloaded(exam, home))
         return;
     look_at(&games, "Factorio", gp_exam_text(exam, "%s/.factorio/factorio-current.log", home),
             "Initialised OpenGL");
