@@ -38,6 +38,17 @@ static bool ends_with(const char *text, const char *end)
     return n >= length && strcmp(text + n - length, end) == 0;
 }
 
+/* Images of programs whose use of a GPU is to decode and encode video. */
+bool gp_container_is_for_video(const char *image)
+{
+    static const char *const names[] = {"plex",    "jellyfin",  "emby",          "tdarr",
+                                        "unmanic", "handbrake", "immich-server", "ffmpeg"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strstr(image, names[i]))
+            return true;
+    return false;
+}
+
 /* Whether FFmpeg is what the image is for. Others may only try what it has, and do without. */
 static bool is_for_ffmpeg(const char *image)
 {

@@ -201,17 +201,6 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
         report_variable(exam, c);
 }
 
-/* Images of programs whose use of a GPU is to decode and encode video. */
-bool gp_container_is_for_video(const char *image)
-{
-    static const char *const names[] = {"plex",    "jellyfin",  "emby",          "tdarr",
-                                        "unmanic", "handbrake", "immich-server", "ffmpeg"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strstr(image, names[i]))
-            return true;
-    return false;
-}
-
 /* Whether a request (--gpus) has this word among its capabilities. */
 static bool is_requested(const struct gp_docker_container *c, const char *word)
 {
