@@ -11,6 +11,7 @@ enum { SHOWN = 8, TEXT = 4096 };
 struct orphan {
     const char *folder, *command, *device; /* "/proc/900", "python train.py", "/dev/nvidia0" */
     unsigned long pid;
+    bool is_amd;
 };
 
 /* Whether init has adopted it and it has no terminal, by /proc/PID/stat: behind the name, which may
@@ -28,13 +29,36 @@ static bool is_detached(char *stat)
     return fields[PARENT] == INIT && fields[TERMINAL] == 0;
 }
 
-/* Services look the same, except for their control group; that of a login is called so. */
-static bool may_be_of_session(struct gp_exam *exam, const char *folder)
+/* Whether logind says that a session has ended, of which only such processes are left. A desktop's
+ * programs look the same as these while it is there. */
+static bool has_ended(struct gp_exam *exam, const char *id)
 {
+    static const char sessions[] = "/run/systemd/sessions", mark[] = "STATE=";
     char text[TEXT];
+    const char *path = gp_exam_text(exam, "%s/%s", sessions, id), *state;
+    if (gp_files_read(&exam->files, path, text, sizeof(text)) <= 0)
+        return gp_files_exist(&exam->files, sessions) && !gp_files_exist(&exam->files, path);
+    state = strstr(text, mark);
+    return state && strncmp(state + sizeof(mark) - 1, "closing", 7) == 0;
+}
+
+/* By the control group, which is called after the session: "/user.slice/…/session-4.scope". Those
+ * of services are not. */
+static bool has_outlasted(struct gp_exam *exam, const char *folder)
+{
+    static const char mark[] = "/session-";
+    char text[TEXT], id[32];
     const char *path = gp_exam_text(exam, "%s/cgroup", folder);
-    return gp_files_read(&exam->files, path, text, sizeof(text)) <= 0 ||
-           (strstr(text, "/session-") && strstr(text, ".scope"));
+    const char *at =
+        gp_files_read(&exam->files, path, text, sizeof(text)) > 0 ? strstr(text, mark) : NULL;
+    if (!at)
+        return false;
+    at += sizeof(mark) - 1;
+    size_t n = strspn(at, "0123456789abcdefghijklmnopqrstuvwxyz");
+    if (n == 0 || n >= sizeof(id) || strncmp(at + n, ".scope", 6) != 0)
+        return false;
+    (void)snprintf(id, sizeof(id), "%.*s", (int)n, at);
+    return has_ended(exam, id);
 }
 
 /* A GPU's device file that it has open to compute; NULL: none. */
@@ -45,7 +69,7 @@ static const char *device_of(struct gp_exam *exam, const char *folder)
     const char *fds = gp_exam_text(exam, "%s/fd", folder), *found = NULL;
     bool is_computing = false;
     long n = gp_files_list(&exam->files, &exam->arena, fds, &names);
-    for (long i = 0; i < n; i++) {
+    for (long i = 0; i < n && !(found && is_computing); i++) {
         if (!gp_files_link(&exam->files, gp_exam_text(exam, "%s/%s", fds, names[i]), target))
             continue;
         is_computing = is_computing || strcmp(target, "/dev/nvidia-uvm") == 0;
@@ -58,18 +82,23 @@ static const char *device_of(struct gp_exam *exam, const char *folder)
     return is_computing ? found : NULL;
 }
 
-/* Its program and the first argument, which is the script of an interpreter. */
+/* Its name and, of Python, that of the script. Other arguments can contain secrets. */
 static const char *command_of(struct gp_exam *exam, const char *folder)
 {
+    static const char end[] = ".py";
+    char name[32];
     size_t length = 0;
     const char *path = gp_exam_text(exam, "%s/cmdline", folder);
     const char *text = gp_files_text(&exam->files, &exam->arena, path, TEXT, &length);
-    if (!text || !text[0])
+    if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", folder), name, sizeof(name)))
         return "unknown program";
-    const char *name = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
-    size_t n = strlen(text) + 1;
-    const char *argument = n < length && text[n] && text[n] != '-' ? text + n : NULL;
-    return argument ? gp_exam_text(exam, "%s %s", name, argument) : name;
+    size_t n = text ? strlen(text) + 1 : 0;
+    const char *script = n < length ? text + n : "";
+    script = strrchr(script, '/') ? strrchr(script, '/') + 1 : script;
+    bool is_script = strncmp(name, "python", 6) == 0 && strlen(script) > strlen(end) &&
+                     strcmp(script + strlen(script) - strlen(end), end) == 0 &&
+                     !strpbrk(script, " \t\n=@");
+    return gp_exam_text(exam, "%s%s%s", name, is_script ? " " : "", is_script ? script : "");
 }
 
 static bool read_one(struct gp_exam *exam, const char *number, struct orphan *ret)
@@ -82,13 +111,15 @@ static bool read_one(struct gp_exam *exam, const char *number, struct orphan *re
         !is_detached(stat) ||
         (gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", folder), name, sizeof(name)) &&
          strncmp(name, own, sizeof(own) - 1) == 0) ||
-        !may_be_of_session(exam, folder))
+        !has_outlasted(exam, folder))
         return false;
     *ret = (struct orphan){
         .folder = folder, .device = device_of(exam, folder), .pid = strtoul(number, NULL, 10)};
-    if (ret->device)
-        ret->command = command_of(exam, folder);
-    return ret->device;
+    if (!ret->device)
+        return false;
+    ret->command = command_of(exam, folder);
+    ret->is_amd = strcmp(ret->device, "/dev/kfd") == 0;
+    return true;
 }
 
 /* At most `most` of them; returns their number. */
@@ -111,17 +142,31 @@ bool gp_health_has_orphans(struct gp_exam *exam)
            !(exam->is_simulated && exam->files.is_here) && find_orphans(exam, found, 1) > 0;
 }
 
-/* It may compute on purpose, with nohup or setsid, so it is no problem by itself. */
+/* "900 901": of those on GPUs of one vendor. */
+static const char *pids_of(struct gp_exam *exam, const struct orphan *found, size_t count,
+                           bool is_amd)
+{
+    const char *list = "";
+    for (size_t i = 0; i < count; i++)
+        if (found[i].is_amd == is_amd)
+            list = gp_exam_text(exam, "%s%s%lu", list, list[0] ? " " : "", found[i].pid);
+    return list;
+}
+
+/* They may compute on purpose, with nohup or setsid, so they are no problem by themselves. */
 void gp_health_run_orphans(struct gp_exam *exam)
 {
     struct orphan found[SHOWN];
     size_t count = find_orphans(exam, found, SHOWN);
     if (count == 0)
         return; /* it has ended meanwhile */
-    gp_exam_report(exam, GP_VERDICT_INFO,
-                   count == 1 ? "a process without a session uses a GPU: pid %lu, %s"
-                              : "processes without a session use GPUs: pid %lu, %s, and others",
-                   found[0].pid, found[0].command);
+    if (count == 1)
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "a process whose session has ended uses a GPU: pid %lu, %s", found[0].pid,
+                       found[0].command);
+    else
+        gp_exam_report(exam, GP_VERDICT_INFO, "%s%zu processes whose sessions have ended use GPUs",
+                       count == SHOWN ? "at least " : "", count);
     for (size_t i = 0; i < count; i++)
         gp_exam_evidence(exam, found[i].folder,
                          "%s: its parent is init, it has no terminal, and has %s open",
@@ -129,11 +174,15 @@ void gp_health_run_orphans(struct gp_exam *exam)
     gp_exam_why(exam, "Either it was started to outlast its session, such as with nohup, or it is "
                       "left over from one that has ended. It keeps its GPU memory until it ends, "
                       "and other programs may run out of memory.");
-    bool is_amd = strcmp(found[0].device, "/dev/kfd") == 0; /* gpulse ps needs NVIDIA's driver */
-    if (!is_amd)
+    /* gpulse finds the processes of NVIDIA's driver only */
+    const char *nvidia = pids_of(exam, found, count, false),
+               *amd = pids_of(exam, found, count, true);
+    if (nvidia[0]) {
         gp_exam_command(exam,
                         "list your processes that do nothing, and ask before terminating them",
                         "gpulse reclaim --idle 1m");
-    gp_exam_command(exam, "if it is no longer needed", "%skill %lu", is_amd ? "" : "gpulse ",
-                    found[0].pid);
+        gp_exam_command(exam, "if no longer needed", "gpulse kill %s", nvidia);
+    }
+    if (amd[0])
+        gp_exam_command(exam, "if no longer needed", "kill %s", amd);
 }
