@@ -27,6 +27,13 @@ const char *gp_hardware_path(struct gp_exam *exam, const char *bus_id, const cha
  * have one. */
 bool gp_hardware_report_gone(struct gp_exam *exam);
 
+/* A card's sound or USB port, "0000:01:00.1", whose GPU, "0000:01:00.0", is not on the bus: the
+ * kernel found both at boot. NULL: there is none. */
+const char *gp_hardware_left_function(struct gp_exam *exam);
+
+/* Whether a service is started at boot, with the desktop or before it. */
+bool gp_hardware_is_started(struct gp_exam *exam, const char *unit);
+
 /* hardware_switched.c: adds why a laptop's tool that turns NVIDIA's GPU off and on has lost
  * it, and what to do; false: there is no such tool. */
 bool gp_hardware_fix_switched(struct gp_exam *exam);

@@ -133,9 +133,7 @@ static bool has_driver(struct gp_exam *exam)
            exam->machine.is_pci_readable;
 }
 
-/* A card's sound or USB port, "0000:01:00.1", whose GPU, "0000:01:00.0", is not on the bus: the
- * kernel found both at boot. NULL: there is none. */
-static const char *left_function(struct gp_exam *exam)
+const char *gp_hardware_left_function(struct gp_exam *exam)
 {
     static const char top[] = "/sys/bus/pci/devices";
     static const char *const classes[] = {"0x0403", "0x0c03", "0x0c80"};
@@ -162,7 +160,7 @@ static const char *left_function(struct gp_exam *exam)
 
 static void show_left(struct gp_exam *exam)
 {
-    const char *left = left_function(exam);
+    const char *left = gp_hardware_left_function(exam);
     if (left)
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s", left),
                          "a part of NVIDIA's card, whose GPU was removed from the bus");
@@ -179,7 +177,7 @@ static const struct {
     {"nvidia-xrun-pm.service", "nvidia-xrun", NULL, NULL},
 };
 
-static bool is_started(struct gp_exam *exam, const char *unit)
+bool gp_hardware_is_started(struct gp_exam *exam, const char *unit)
 {
     static const char *const targets[] = {"graphical.target", "basic.target", "sysinit.target",
                                           "default.target", "display-manager.service"};
@@ -203,12 +201,12 @@ static bool is_removal(struct gp_exam *exam, const struct gp_service_setting *co
         if (*at != '\\')
             id[n++] = *at;
     id[n] = '\0';
-    const char *left = left_function(exam);
+    const char *left = gp_hardware_left_function(exam);
     bool is_of_card = left && n > 2 && strncmp(left, id, n - 1) == 0;
     bool is_named = strcasestr(command->service, "nvidia") || strcasestr(command->service, "gpu");
     return (is_of_card || is_named) &&
            !gp_files_exist(&exam->files, gp_exam_text(exam, "%s%s", place, id)) &&
-           is_started(exam, command->service);
+           gp_hardware_is_started(exam, command->service);
 }
 
 static void fix_service(struct gp_exam *exam, const char *unit, const char *command)
@@ -232,7 +230,7 @@ static bool report_known_service(struct gp_exam *exam)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(removers); i++) {
         const char *unit = removers[i].unit;
-        if (!is_started(exam, unit))
+        if (!gp_hardware_is_started(exam, unit))
             continue;
         const char *start = gp_service_value(exam, unit, "ExecStart");
         bool has_command = removers[i].word && start && strstr(start, removers[i].word);
@@ -286,7 +284,7 @@ static bool report_tool(struct gp_exam *exam)
 
 static bool report_removed(struct gp_exam *exam)
 {
-    return (has_driver(exam) || left_function(exam)) &&
+    return (has_driver(exam) || gp_hardware_left_function(exam)) &&
            (report_known_service(exam) || report_own_service(exam) ||
             gp_hardware_report_optimus(exam) || report_tool(exam));
 }
@@ -354,7 +352,7 @@ static bool fix_base(struct gp_exam *exam)
 /* Something unknown has removed the GPU, and left another part of its card. */
 static bool fix_removed(struct gp_exam *exam)
 {
-    if (!left_function(exam))
+    if (!gp_hardware_left_function(exam))
         return false;
     show_left(exam);
     gp_exam_why(exam, "The kernel found the card at boot; a tool, a service or a rule has removed "

@@ -107,13 +107,27 @@ bool gp_hardware_fix_switched(struct gp_exam *exam)
     return fix_reset(exam) || fix_bbswitch(exam);
 }
 
+/* Whether optimus-manager removes the GPU at boot: only its daemon does so, and only in the mode in
+ * which the session runs on the other GPU. */
+static bool removes_at_boot(struct gp_exam *exam)
+{
+    struct setting mode;
+    bool is_kept = find_optimus(exam, "startup_mode", &mode) &&
+                   (strcmp(mode.value, "nvidia") == 0 || strcmp(mode.value, "hybrid") == 0);
+    return gp_hardware_is_started(exam, "optimus-manager.service") &&
+           (!is_kept || gp_hardware_left_function(exam));
+}
+
 bool gp_hardware_report_optimus(struct gp_exam *exam)
 {
     struct setting removes;
     if (!gp_files_exist(&exam->files, "/usr/bin/optimus-manager") ||
-        !find_optimus(exam, "pci_remove", &removes) || strcmp(removes.value, "yes") != 0)
+        !find_optimus(exam, "pci_remove", &removes) || strcmp(removes.value, "yes") != 0 ||
+        !removes_at_boot(exam))
         return false;
-    gp_exam_report(exam, GP_VERDICT_WARN, "optimus-manager has taken NVIDIA's GPU off the bus");
+    /* without another part of the card nothing says that it was there at this boot */
+    gp_exam_report(exam, GP_VERDICT_WARN, "optimus-manager %s NVIDIA's GPU off the bus",
+                   gp_hardware_left_function(exam) ? "has taken" : "may have taken");
     gp_exam_evidence(exam, removes.where, "pci_remove=yes");
     gp_exam_why(exam, "It does so to save power, while the session runs on the other GPU.");
     gp_exam_command(exam, "use it instead of the other GPU; this ends the session",
