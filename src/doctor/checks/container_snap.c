@@ -33,12 +33,21 @@ static void replace_snap(struct gp_exam *exam)
         gp_container_configure_docker(exam);
 }
 
+/* Whether a toolkit can only have been installed for this docker: /usr/bin/docker may be Docker
+ * Desktop's; podman uses the toolkit, too, as does what a CDI specification was written for. */
+static bool has_toolkit_for_snap(struct gp_exam *exam)
+{
+    static const char *const others[] = {"/usr/bin/docker", "/usr/bin/podman",
+                                         "/usr/bin/containerd", NULL};
+    return gp_container_has_toolkit(exam) && !gp_files_first(&exam->files, others) &&
+           !gp_container_find_cdi(exam);
+}
+
 /* In WSL the snap's own toolkit does not help. Whether anybody wants GPUs from this docker shows in
- * its log, or in a toolkit that was installed for it; /usr/bin/docker may be Docker Desktop's. */
+ * its log, or in a toolkit that was installed for it. */
 static void report_wsl(struct gp_exam *exam, const char *docker, const struct gp_log_known *known)
 {
-    bool is_only = !gp_files_exist(&exam->files, "/usr/bin/docker");
-    bool is_wanted = known || (is_only && gp_container_has_toolkit(exam));
+    bool is_wanted = known || has_toolkit_for_snap(exam);
     gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "docker is the snap package, whose containers cannot use GPUs in WSL");
     gp_exam_evidence(exam, docker, "present");
@@ -50,7 +59,6 @@ static void report_wsl(struct gp_exam *exam, const char *docker, const struct gp
     replace_snap(exam);
     gp_exam_advice(exam, "or disable the snap, and use Docker Desktop in Windows with WSL "
                          "integration for this distribution");
-    gp_exam_link(exam, "https://github.com/odysseus-dev/odysseus/pull/5286");
 }
 
 static void report(struct gp_exam *exam, const char *docker, const struct gp_log_known *known)
