@@ -3,6 +3,7 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/checks/container_host.h"
+#include "doctor/readers/docker.h"
 #include "doctor/readers/log.h"
 
 #include <string.h>
@@ -27,6 +28,16 @@ static bool has_other_way(struct gp_exam *exam)
            gp_container_runtime_config(exam) || gp_container_rootless_config(exam);
 }
 
+/* Whether docker is to pass GPUs: the toolkit may be there for others, such as containerd and
+ * Apptainer. podman calls the program by the name in its own settings, and may have replaced the
+ * docker that was asked in the past. */
+static bool is_wanted(struct gp_exam *exam, const struct gp_log_known *asked)
+{
+    return asked && (!gp_files_exist(&exam->files, "/usr/bin/podman") ||
+                     (!gp_container_is_asked_before(exam, asked) &&
+                      !gp_docker_is_left_over(exam, asked->path)));
+}
+
 bool gp_container_report_hook_name(struct gp_exam *exam)
 {
     const char *program = gp_files_first(&exam->files, programs);
@@ -34,9 +45,7 @@ bool gp_container_report_hook_name(struct gp_exam *exam)
         gp_files_first(&exam->files, wanted) || has_other_way(exam))
         return false;
     const struct gp_log_known *asked = gp_log_known_of(exam, "docker.no-toolkit");
-    /* podman calls it by the name in its own settings */
-    bool is_for_podman = gp_files_exist(&exam->files, "/usr/bin/podman");
-    gp_exam_report(exam, asked || !is_for_podman ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, is_wanted(exam, asked) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "docker cannot pass GPUs: the container toolkit has no program " NAME);
     gp_exam_evidence(exam, program, "present");
     gp_exam_evidence(exam, wanted[0], "missing");
@@ -47,8 +56,9 @@ bool gp_container_report_hook_name(struct gp_exam *exam)
                 "docker looks for this name when it starts: \"could not select device driver\" "
                 "without it. Packages of some distributions have the program only under "
                 "its other name.");
+    /* -f: a link to a program that is gone has the name, too */
     gp_exam_command(exam, "give it the name that docker looks for",
-                    "sudo ln -s %s /usr/local/bin/" NAME, program);
+                    "sudo ln -sf %s /usr/local/bin/" NAME, program);
     gp_exam_command(exam, "it may stop running containers", "sudo systemctl restart docker");
     gp_exam_advice(exam, "or remove the toolkit and libnvidia-container of the distribution, and "
                          "install nvidia-container-toolkit from NVIDIA's repository, which has "

@@ -82,7 +82,7 @@ static void find_given(struct gp_exam *unused, const struct gp_docker_container 
 
 /* Whether docker has found the toolkit since it refused: it runs a container with a GPU, or it was
  * started after that line of its log. */
-static bool is_past(struct gp_exam *exam, const struct gp_log_known *asked)
+bool gp_container_is_asked_before(struct gp_exam *exam, const struct gp_log_known *asked)
 {
     enum { TEXT = 1 << 20 };
     bool is_given = false;
@@ -110,7 +110,7 @@ static void check_asked(struct gp_exam *exam)
     const char *hook = gp_files_first(&exam->files, hooks);
     const struct gp_log_known *asked =
         is_docker ? gp_log_known_of(exam, "docker.no-toolkit") : NULL;
-    if (!asked || is_past(exam, asked))
+    if (!asked || gp_container_is_asked_before(exam, asked))
         return;
     bool is_old = gp_docker_is_left_over(exam, asked->path);
     gp_exam_report(exam, is_old ? GP_VERDICT_INFO : GP_VERDICT_WARN,
