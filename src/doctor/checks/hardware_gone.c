@@ -187,25 +187,42 @@ bool gp_hardware_is_started(struct gp_exam *exam, const char *unit)
     return is;
 }
 
+/* The device that a command removes from the bus, "0000:01:00.0"; false: it removes none, or brings
+ * back what it has removed: a reset, after which only a fault keeps the GPU away. */
+static bool find_removed(const char *command, char *ret, size_t size)
+{
+    static const char place[] = "/sys/bus/pci/devices/", mark[] = "/remove";
+    size_t n = 0;
+    const char *at = strstr(command, place);
+    if (!at || strstr(command, "/rescan"))
+        return false;
+    for (at += strlen(place); *at && *at != '/' && n + 1 < size; at++)
+        if (*at != '\\')
+            ret[n++] = *at;
+    ret[n] = '\0';
+    return n > 2 && strncmp(at, mark, strlen(mark)) == 0;
+}
+
+/* Whether a service is about NVIDIA's GPU by its name; "gpu" alone may mean another one. */
+static bool is_named(const char *service, const char *id)
+{
+    bool is_gpu = strcasestr(service, "gpu") && !strcasestr(service, "amd") &&
+                  !strcasestr(service, "radeon") && strcmp(id + strlen(id) - 2, ".0") == 0;
+    return is_gpu || strcasestr(service, "nvidia");
+}
+
 /* Whether the command of a service removes NVIDIA's GPU: the device has no file now, and was of the
- * card of which a part is left, or the service is about GPUs by its name. */
+ * card of which a part is left; without one, the service is about that GPU by its name. */
 static bool is_removal(struct gp_exam *exam, const struct gp_service_setting *command)
 {
-    static const char place[] = "/sys/bus/pci/devices/";
     char id[16];
-    size_t n = 0;
-    const char *at = strstr(command->value, place);
-    if (!at || !strstr(at, "/remove"))
+    if (!find_removed(command->value, id, sizeof(id)))
         return false;
-    for (at += strlen(place); *at && *at != '/' && n + 1 < sizeof(id); at++)
-        if (*at != '\\')
-            id[n++] = *at;
-    id[n] = '\0';
     const char *left = gp_hardware_left_function(exam);
-    bool is_of_card = left && n > 2 && strncmp(left, id, n - 1) == 0;
-    bool is_named = strcasestr(command->service, "nvidia") || strcasestr(command->service, "gpu");
-    return (is_of_card || is_named) &&
-           !gp_files_exist(&exam->files, gp_exam_text(exam, "%s%s", place, id)) &&
+    bool is_of_card =
+        left ? strncmp(left, id, strlen(id) - 1) == 0 : is_named(command->service, id);
+    return is_of_card &&
+           !gp_files_exist(&exam->files, gp_exam_text(exam, "/sys/bus/pci/devices/%s", id)) &&
            gp_hardware_is_started(exam, command->service);
 }
 
