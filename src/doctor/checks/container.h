@@ -4,6 +4,8 @@
 
 #include "doctor/exam.h"
 
+struct gp_log_known;
+
 /* container_config.c: what the host's settings do to containers */
 bool gp_container_has_desktop(struct gp_exam *exam);
 void gp_container_check_desktop(struct gp_exam *exam);
@@ -92,6 +94,8 @@ void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_contain
  * that was asked to */
 bool gp_container_may_start(struct gp_exam *exam);
 void gp_container_report_vain(struct gp_exam *exam);
+/* A line by which docker or the toolkit has refused a container with NVIDIA GPUs; NULL: none. */
+const struct gp_log_known *gp_container_refusal(struct gp_exam *exam);
 
 /* container_default.c: reports that the toolkit has passed in the utilities alone; for a container
  * without CUDA's library. False: it has not. */
@@ -125,7 +129,6 @@ void gp_container_check_podman(struct gp_exam *exam);
 
 /* container_version.c: whether driver, toolkit and images fit */
 void gp_container_check_hook(struct gp_exam *exam);
-struct gp_log_known;
 /* Whether docker has found the toolkit since it refused GPUs with this line. */
 bool gp_container_is_asked_before(struct gp_exam *exam, const struct gp_log_known *asked);
 bool gp_container_has_version(struct gp_exam *exam);

@@ -21,7 +21,7 @@ static bool is_missed(const struct gp_exam *exam)
     return false;
 }
 
-static const struct gp_log_known *refusal_of(struct gp_exam *exam)
+const struct gp_log_known *gp_container_refusal(struct gp_exam *exam)
 {
     const struct gp_log *log = gp_log_of(exam);
     for (size_t i = 0; i < log->known_count; i++)
@@ -35,7 +35,7 @@ static bool asks_in_vain(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     return !m->container && !m->is_wsl && !m->is_jetson && m->nvidia_count == 0 &&
            !m->is_driver_loaded && gp_container_engine(exam) && !is_missed(exam) &&
-           refusal_of(exam);
+           gp_container_refusal(exam);
 }
 
 bool gp_container_may_start(struct gp_exam *exam)

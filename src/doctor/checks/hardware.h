@@ -31,6 +31,9 @@ bool gp_hardware_report_gone(struct gp_exam *exam);
  * kernel found both at boot. NULL: there is none. */
 const char *gp_hardware_left_function(struct gp_exam *exam);
 
+/* Whether something is installed, or has failed, that needs the GPU which a tool keeps off. */
+bool gp_hardware_is_missed(struct gp_exam *exam);
+
 /* Whether a service is started at boot, with the desktop or before it. */
 bool gp_hardware_is_started(struct gp_exam *exam, const char *unit);
 

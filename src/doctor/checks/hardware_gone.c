@@ -1,10 +1,14 @@
 /* Why the bus has no NVIDIA GPU, although the machine seems to have one: laptops can turn it off.
  */
+#include "doctor/checks/container.h"
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/framework.h"
 #include "doctor/checks/hardware.h"
 #include "doctor/readers/install.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/services.h"
+#include "doctor/readers/toolkit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -170,11 +174,12 @@ static void show_left(struct gp_exam *exam)
  */
 static const struct {
     const char *unit, *program;
+    const char *use;     /* the tool's own way to the GPU */
     const char *word;    /* of a release that has the command; NULL: none has one */
     const char *command; /* turns it on until the next boot */
 } removers[] = {
-    {"nvx.service", "nvidia-exec", "off-boot", "sudo nvx on"},
-    {"nvidia-xrun-pm.service", "nvidia-xrun", NULL, NULL},
+    {"nvx.service", "nvidia-exec", "nvx start PROGRAM", "off-boot", "sudo nvx on"},
+    {"nvidia-xrun-pm.service", "nvidia-xrun", "nvidia-xrun PROGRAM, on a text console", NULL, NULL},
 };
 
 bool gp_hardware_is_started(struct gp_exam *exam, const char *unit)
@@ -226,6 +231,17 @@ static bool is_removal(struct gp_exam *exam, const struct gp_service_setting *co
            gp_hardware_is_started(exam, command->service);
 }
 
+/* Turning it off is such a tool's purpose: whether anything needs the GPU all the same. */
+bool gp_hardware_is_missed(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_torch torch;
+    bool is = exam->pythons || gp_toolkits_of(exam)->count > 0 || gp_container_refusal(exam);
+    for (size_t i = 0; i < envs->count && !is; i++)
+        is = gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.cuda[0];
+    return is;
+}
+
 static void fix_service(struct gp_exam *exam, const char *unit, const char *command)
 {
     gp_exam_why(exam, "This saves power. Until the GPU is back, no program can use it, nor "
@@ -237,7 +253,7 @@ static void fix_service(struct gp_exam *exam, const char *unit, const char *comm
                         "echo 1 | sudo tee /sys/bus/pci/rescan");
         gp_exam_command(exam, "", "sudo modprobe nvidia_drm");
     }
-    gp_exam_command(exam, "for good: leave it on at boot", "sudo systemctl disable %s",
+    gp_exam_command(exam, "or, for good: leave it on at boot", "sudo systemctl disable %s",
                     gp_exam_quoted(exam, unit));
     fix_block(exam);
     gp_driver_fix_reboot(exam, "");
@@ -251,11 +267,12 @@ static bool report_known_service(struct gp_exam *exam)
             continue;
         const char *start = gp_service_value(exam, unit, "ExecStart");
         bool has_command = removers[i].word && start && strstr(start, removers[i].word);
-        gp_exam_report(exam, GP_VERDICT_WARN, "%s has taken NVIDIA's GPU off the bus",
-                       removers[i].program);
+        gp_exam_report(exam, gp_hardware_is_missed(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                       "%s has taken NVIDIA's GPU off the bus", removers[i].program);
         gp_exam_evidence(exam, unit, "is started at boot%s%s", start ? ": " : "",
                          start ? start : "");
         show_left(exam);
+        gp_exam_advice(exam, "start a program on it: %s; or", removers[i].use);
         fix_service(exam, unit, has_command ? removers[i].command : NULL);
         return true;
     }

@@ -126,7 +126,8 @@ bool gp_hardware_report_optimus(struct gp_exam *exam)
         !removes_at_boot(exam))
         return false;
     /* without another part of the card nothing says that it was there at this boot */
-    gp_exam_report(exam, GP_VERDICT_WARN, "optimus-manager %s NVIDIA's GPU off the bus",
+    gp_exam_report(exam, gp_hardware_is_missed(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "optimus-manager %s NVIDIA's GPU off the bus",
                    gp_hardware_left_function(exam) ? "has taken" : "may have taken");
     gp_exam_evidence(exam, removes.where, "pci_remove=yes");
     gp_exam_why(exam, "It does so to save power, while the session runs on the other GPU.");
