@@ -9,34 +9,94 @@
 
 enum { NEWEST_DEBIAN = 13 };
 
-/* Whether a line of apt's sources, in either format, has the word. */
-static bool has_component(struct gp_exam *exam, const char *path, const char *word)
+static const char apt_folder[] = "/etc/apt/sources.list.d", apt_list[] = "/etc/apt/sources.list",
+                  apt_stanzas[] = "/etc/apt/sources.list.d/debian.sources";
+
+/* Whether a source is of the distribution's archive: others have components of the same names. The
+ * distribution's own files may name any mirror. */
+static bool is_of_archive(const char *path, const char *source)
 {
-    static const char between[] = " \t\r\n";
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-    for (const char *line = text; line && *line; line += strcspn(line, "\n")) {
-        line += strspn(line, between);
-        for (const char *p = line; *p && *p != '\n' && *line != '#';) {
-            size_t n = strcspn(p, between);
-            if (n == strlen(word) && strncmp(p, word, n) == 0)
-                return true;
-            p += n + strspn(p + n, " \t\r");
-        }
+    static const char *const others[] = {"multimedia", "virtualbox", "mopidy"};
+    static const char *const marks[] = {"debian.org",   "/debian/", "/debian ", "/debian\t",
+                                        "/debian.list", "devuan",   "kali"};
+    bool is = strcmp(path, apt_list) == 0 || strcmp(path, apt_stanzas) == 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++)
+        is = is || strstr(source, marks[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
+        is = is && !strstr(source, others[i]);
+    return is;
+}
+
+/* Whether a line has the word before a comment. */
+static bool has_word(const char *line, const char *word)
+{
+    static const char between[] = " \t\r";
+    for (const char *p = line + strspn(line, between); *p && *p != '#';) {
+        size_t n = strcspn(p, between);
+        if (n == strlen(word) && strncmp(p, word, n) == 0)
+            return true;
+        p += n + strspn(p + n, between);
     }
     return false;
 }
 
-static const char apt_folder[] = "/etc/apt/sources.list.d", apt_list[] = "/etc/apt/sources.list",
-                  apt_stanzas[] = "/etc/apt/sources.list.d/debian.sources";
+/* "deb https://deb.debian.org/debian bookworm main" */
+static bool line_has(const char *path, const char *line, const char *component)
+{
+    line += strspn(line, " \t");
+    return strncmp(line, "deb", 3) == 0 && line[3] && strchr(" \t", line[3]) &&
+           is_of_archive(path, line) && has_word(line, component);
+}
+
+/* The newer format: a stanza. A component may be in a line that continues the field. */
+static bool stanza_has(struct gp_exam *exam, const char *path, const char *stanza,
+                       const char *component)
+{
+    bool is_deb = true, is_on = true, has = false;
+    const char *uris = "";
+    for (const char *line = stanza; *line;) {
+        size_t n = strcspn(line, "\n");
+        const char *text = gp_exam_text(exam, "%.*s ", (int)n, line);
+        if (strncasecmp(text, "Types:", 6) == 0)
+            is_deb = has_word(text + 6, "deb");
+        else if (strncasecmp(text, "Enabled:", 8) == 0)
+            is_on = !has_word(text + 8, "no");
+        else if (strncasecmp(text, "URIs:", 5) == 0)
+            uris = text;
+        else
+            has = has ||
+                  has_word(strncasecmp(text, "Components:", 11) == 0 ? text + 11 : text, component);
+        line += n + (line[n] == '\n');
+    }
+    return is_deb && is_on && has && is_of_archive(path, uris);
+}
+
+/* Whether a file of apt's sources has a component of the archive. */
+static bool has_component(struct gp_exam *exam, const char *path, const char *component)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    bool is_list = strcmp(path + strlen(path) - 5, ".list") == 0, has = false;
+    while (text && *text && !has) {
+        const char *end = is_list ? strchr(text, '\n') : strstr(text, "\n\n");
+        size_t n = end ? (size_t)(end - text) : strlen(text);
+        const char *source = gp_exam_text(exam, "%.*s", (int)n, text);
+        has =
+            is_list ? line_has(path, source, component) : stanza_has(exam, path, source, component);
+        text += n + strspn(text + n, "\n");
+    }
+    return has;
+}
 
 static bool is_enabled(struct gp_exam *exam, const char *component)
 {
     char **names;
     bool is_on = has_component(exam, apt_list, component);
     long n = gp_files_list(&exam->files, &exam->arena, apt_folder, &names);
-    for (long i = 0; i < n && i < 100; i++)
-        is_on = is_on ||
+    for (long i = 0; i < n && i < 100 && !is_on; i++) {
+        const char *end = strrchr(names[i], '.');
+        is_on = end && (strcmp(end, ".list") == 0 || strcmp(end, ".sources") == 0) &&
                 has_component(exam, gp_exam_text(exam, "%s/%s", apt_folder, names[i]), component);
+    }
     return is_on;
 }
 
