@@ -271,66 +271,6 @@ static void report_unlisted(struct gp_exam *exam)
     gp_exam_command(exam, "update the loader's cache", "sudo ldconfig");
 }
 
-/* A package that loads libcuda by its plain name, and its environment; NULL: none. */
-static const struct gp_pypackage *loads_plain_name(struct gp_exam *exam,
-                                                   const struct gp_pyenv **ret_env)
-{
-    static const char name[] = "bitsandbytes", first[] = "0.43"; /* which asks PyTorch instead */
-    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    for (size_t i = 0; i < envs->count; i++) {
-        const struct gp_pypackage *package = gp_pyenv_package(&envs->list[i], name);
-        *ret_env = &envs->list[i];
-        if (package && gp_version_compare(package->version, first) < 0)
-            return package;
-    }
-    return NULL;
-}
-
-/* Windows' files are copies, not links, so ldconfig lists one name of them; the plain one, which
- * some programs load, is found only by a path. So it is with every WSL: a problem only for such a
- * program. */
-static void report_unnamed(struct gp_exam *exam)
-{
-    static const char folder[] = "/usr/lib/wsl/lib", plain[] = "/usr/lib/wsl/lib/libcuda.so";
-    static const char *const others[] = {"/usr/lib/x86_64-linux-gnu/libcuda.so",
-                                         "/usr/lib64/libcuda.so", "/usr/lib/libcuda.so"};
-    struct gp_ldcache cache;
-    struct gp_library library;
-    size_t from = 0, from_plain = 0;
-    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    if (!gp_files_exist(&exam->files, plain) || has_folder(list, folder) ||
-        has_folder(list, gp_exam_text(exam, "%s/", folder)) ||
-        gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
-        !gp_ldcache_find(&cache, "libcuda.so.1", NULL, &from, &library) ||
-        gp_ldcache_find(&cache, "libcuda.so", NULL, &from_plain, &library))
-        return;
-    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
-        if (gp_files_exist(&exam->files, others[i]))
-            return;
-    const struct gp_pyenv *env;
-    const struct gp_pypackage *user = loads_plain_name(exam, &env);
-    if (user)
-        gp_exam_report(exam, GP_VERDICT_WARN,
-                       "%s %s in %s does not find libcuda.so: it loads it without a number",
-                       user->name, user->version, env->prefix);
-    else
-        gp_exam_report(exam, GP_VERDICT_INFO,
-                       "programs that load libcuda.so, without a number, do not find it");
-    gp_exam_evidence(exam, plain, "present");
-    gp_exam_evidence(exam, "/etc/ld.so.cache", "has only libcuda.so.1");
-    if (user)
-        gp_exam_why(exam, "It then takes its library for the CPU, and 8-bit functions and "
-                          "optimizers fail. Version 0.43 and newer do not need the name.");
-    else
-        gp_exam_why(exam, "Most programs load libcuda.so.1. Others report \"libcuda.so: cannot "
-                          "open shared object file\".");
-    gp_exam_command(exam,
-                    user ? "in the script that starts it, or in the shell's startup file"
-                         : "for such a program",
-                    "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", folder);
-    gp_exam_link(exam, "https://github.com/microsoft/WSL/issues/8587");
-}
-
 /* Distributions whose loader cannot find or use Windows' libraries. */
 static bool report_other_loader(struct gp_exam *exam)
 {
@@ -371,7 +311,7 @@ static void check_wsl_shadow(struct gp_exam *exam)
         return; /* the first: with another maker's GPU */
     if (!find_linux_library(exam, path, real)) {
         report_unlisted(exam);
-        report_unnamed(exam);
+        gp_wsl_report_plain_name(exam);
         return;
     }
     const char *folder = gp_exam_text(exam, "%.*s", (int)(strrchr(path, '/') - path), path);

@@ -1,4 +1,5 @@
-/* WSL with a GPU of another maker than NVIDIA; platform.c has the check. */
+/* WSL with a GPU of another maker than NVIDIA, and names of Windows' libraries; platform.c has the
+ * checks. */
 #ifndef GP_DOCTOR_CHECKS_WSL_H
 #define GP_DOCTOR_CHECKS_WSL_H
 
@@ -15,5 +16,9 @@ bool gp_wsl_report_twin(struct gp_exam *exam);
 /* Whether this is no WSL, but a guest of Hyper-V that has Windows' libraries for a shared GPU, and
  * not the kernel's part for it. */
 bool gp_wsl_report_hyperv(struct gp_exam *exam);
+
+/* wsl_name.c */
+/* Windows' libcuda has a name by which the loader does not find it, and what loads it so. */
+void gp_wsl_report_plain_name(struct gp_exam *exam);
 
 #endif
