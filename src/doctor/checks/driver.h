@@ -78,6 +78,7 @@ void gp_driver_check_hybrid(struct gp_exam *exam);
 
 /* driver_modes.c */
 void gp_driver_check_modes(struct gp_exam *exam);
+void gp_driver_check_framebuffer(struct gp_exam *exam);
 /* Adds how to have nvidia_drm set modes. */
 void gp_driver_fix_modes(struct gp_exam *exam);
 /* NVIDIA's driver for VA-API; NULL: it is not installed. */

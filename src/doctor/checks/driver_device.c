@@ -402,6 +402,8 @@ void gp_driver_check_params(struct gp_exam *exam)
     const struct gp_finding *before = exam->last;
     gp_driver_check_modes(exam);
     if (exam->last == before)
+        gp_driver_check_framebuffer(exam);
+    if (exam->last == before)
         gp_driver_check_hybrid(exam);
     if (exam->last == before)
         gp_driver_check_gdm(exam);

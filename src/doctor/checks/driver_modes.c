@@ -1,5 +1,5 @@
-/* What needs nvidia_drm to set the modes of a screen, where that is off: a part of driver.params.
- */
+/* What needs nvidia_drm to set the modes of a screen, where that is off, or to replace the
+ * firmware's framebuffer: a part of driver.params. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/exam.h"
@@ -205,4 +205,108 @@ void gp_driver_check_modes(struct gp_exam *exam)
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
     gp_exam_link(exam, effects[effect].link);
+}
+
+/* ---- the firmware's framebuffer ---- */
+
+static const char fbdev_path[] = "/sys/module/nvidia_drm/parameters/fbdev";
+
+/* The screen of the kernel's driver for the firmware's framebuffer, "card0-Unknown-1", as the other
+ * drivers remove it, and a monitor of another card. False: there are not both. */
+static bool find_screens(struct gp_exam *exam, const char **ret_firmware, const char **ret_monitor)
+{
+    static const char folder[] = "/sys/class/drm";
+    char state[32], device[GP_PATH_SIZE], **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    *ret_firmware = *ret_monitor = NULL;
+    for (long i = 0; i < n; i++) {
+        int length = (int)strcspn(names[i], "-");
+        const char *status = gp_exam_text(exam, "%s/%s/status", folder, names[i]);
+        const char *link = gp_exam_text(exam, "%s/%.*s/device", folder, length, names[i]);
+        if (strncmp(names[i], "card", 4) != 0 || !names[i][length] ||
+            !gp_files_line(&exam->files, status, state, sizeof(state)) ||
+            strcmp(state, "connected") != 0 || !gp_files_link(&exam->files, link, device))
+            continue;
+        if (strstr(device, "-framebuffer.")) /* simple-, efi-, vesa- */
+            *ret_firmware = status;
+        else
+            *ret_monitor = status;
+    }
+    return *ret_firmware && *ret_monitor;
+}
+
+/* What shows that a compositor of Wayland uses all screens that there are; NULL: nothing does, or
+ * its file says what to do with the firmware's. */
+static const char *all_screens_user(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"Hyprland", "sway",         "niri",       "labwc",
+                                           "river",    "kwin_wayland", "cosmic-comp"};
+    static const char *const files[] = {"hypr/hyprland.conf", "sway/config", "niri/config.kdl"};
+    const char *home = gp_machine_variable(&exam->machine, "HOME"), *text;
+    for (size_t i = 0; i < GP_ARRAY_LEN(files) && home; i++)
+        if ((text = gp_files_text(&exam->files, &exam->arena,
+                                  gp_exam_text(exam, "%s/.config/%s", home, files[i]), 1 << 18,
+                                  NULL)) &&
+            strstr(text, "Unknown-1"))
+            return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
+        if (gp_machine_runs(&exam->files, programs[i]))
+            return gp_exam_text(exam, "%s runs", programs[i]);
+    const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
+    return type && strcmp(type, "wayland") == 0 ? "XDG_SESSION_TYPE is wayland" : NULL;
+}
+
+/* The file of modprobe.d that has this for nvidia_drm; NULL: none. */
+static const char *file_with_option(struct gp_exam *exam, const char *option)
+{
+    static const char *const folders[] = {"/etc/modprobe.d", "/usr/lib/modprobe.d"};
+    char **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
+        for (long i = 0; i < n; i++) {
+            const char *path = gp_exam_text(exam, "%s/%s", folders[f], names[i]);
+            const char *line = line_of(exam, path, "options nvidia-drm ");
+            const char *other = line_of(exam, path, "options nvidia_drm ");
+            if ((line && strstr(line, option)) || (other && strstr(other, option)))
+                return path;
+        }
+    }
+    return NULL;
+}
+
+/* Without fbdev=1, which older drivers have off, nvidia_drm may leave the firmware's
+ * framebuffer: a screen that nobody sees. Whoever has turned it off knows why. */
+void gp_driver_check_framebuffer(struct gp_exam *exam)
+{
+    char modes[8], own[8], line[4096];
+    const char *firmware, *monitor, *user;
+    bool is_off = gp_files_line(&exam->files, "/sys/module/nvidia_drm/parameters/modeset", modes,
+                                sizeof(modes)) &&
+                  gp_files_line(&exam->files, fbdev_path, own, sizeof(own)) && modes[0] == 'Y' &&
+                  own[0] == 'N';
+    if (!is_off || !shows_screen(&exam->machine) || !find_screens(exam, &firmware, &monitor) ||
+        !(user = all_screens_user(exam)) || file_with_option(exam, "fbdev=0") ||
+        (gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) &&
+         strstr(line, "drm.fbdev=0")))
+        return;
+    const char *file = file_with_option(exam, "fbdev=1");
+    gp_exam_report(
+        exam, GP_VERDICT_WARN,
+        "the firmware's framebuffer stays as an invisible second screen: nvidia_drm has not "
+        "replaced it");
+    gp_exam_evidence(exam, fbdev_path, "N");
+    gp_exam_evidence(exam, firmware, "connected");
+    gp_exam_evidence(exam, monitor, "connected");
+    gp_exam_evidence(exam, "the session", "%s", user);
+    if (file)
+        gp_exam_evidence(exam, file, "fbdev=1, which is not in effect");
+    gp_exam_why(
+        exam,
+        "The compositor of Wayland uses it, too: the desktop is slow, or windows open on it.");
+    if (!file)
+        gp_exam_module_setting(exam, "have it replaced", "nvidia-fbdev.conf",
+                               "options nvidia-drm fbdev=1");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+    gp_exam_link(exam, "https://wiki.archlinux.org/title/NVIDIA#DRM_kernel_mode_setting");
 }
