@@ -66,6 +66,12 @@ void gp_container_check_crio(struct gp_exam *exam);
 /* container_sections.c: reports a runtime of NVIDIA that is in the wrong section of containerd's
  * configuration; false: there is none */
 bool gp_container_report_section(struct gp_exam *exam, const char *path, const char *text);
+/* The runtime of containerd's first shim, which runs Kubernetes' containers in old configurations
+ * that do not name a default; NULL: it does not, or none is set. The other proposes NVIDIA's there;
+ * false: that is not its place. */
+const char *gp_container_shim_runtime(struct gp_exam *exam, const char *text);
+bool gp_container_set_shim(struct gp_exam *exam, const char *path, const char *text,
+                           const char *note);
 
 /* container_scope.c: whether running containers keep their GPUs */
 void gp_container_check_scopes(struct gp_exam *exam);

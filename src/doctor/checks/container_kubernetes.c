@@ -21,6 +21,15 @@ static const struct {
     {"/usr/local/bin/rke2", "/var/lib/rancher/rke2/agent/etc/containerd/config.toml", "rke2"},
 };
 
+/* kubelets of packages, of Kubespray, of Flatcar and of Canonical's snap. */
+static bool has_kubelet(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"/usr/bin/kubelet", "/usr/local/bin/kubelet",
+                                           "/opt/bin/kubelet", NULL};
+    return gp_files_first(&exam->files, programs) ||
+           gp_service_is_installed(exam, "snap.kubelet.daemon.service");
+}
+
 /* A configuration with blanks in place of its comments. */
 static const char *text_of(struct gp_exam *exam, const char *path)
 {
@@ -93,8 +102,7 @@ bool gp_container_has_kubelet(struct gp_exam *exam)
     const char *service;
     return exam->machine.nvidia_count > 0 && !exam->machine.container &&
            gp_container_has_toolkit(exam) &&
-           ((gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/kubelet") &&
-             !uses_crio(exam)) ||
+           ((gp_container_is_host(exam) && has_kubelet(exam) && !uses_crio(exam)) ||
             bundled_config(exam, &service) || closed_import(exam) ||
             gp_files_exist(&exam->files, MICROK8S_CONFIG));
 }
@@ -158,7 +166,7 @@ static void set_default(struct gp_exam *exam, const char *note)
     else if (text && strstr(text, key) && strstr(text, ".runtimes.nvidia"))
         gp_exam_command(exam, note, "sudo sed -Ei.before 's/^( *%s *= *).*/\\1\"nvidia\"/' %s", key,
                         containerd_path);
-    else
+    else if (!text || !gp_container_set_shim(exam, containerd_path, text, note))
         gp_exam_advice(exam,
                        "%s: update the toolkit, and use nvidia-ctk runtime configure; or write a "
                        "runtime called nvidia, with BinaryName = "
@@ -211,8 +219,8 @@ static void report_generated(struct gp_exam *exam, const char *path, const char 
 static void check_default(struct gp_exam *exam, const char *path, const char *text,
                           const char *service)
 {
-    const char *value = default_of(exam, text);
-    const char *name = value ? value : "runc";
+    const char *value = default_of(exam, text), *shim = gp_container_shim_runtime(exam, text);
+    const char *name = value ? value : shim ? shim : "runc";
     bool is_operator = gp_files_exist(&exam->files, "/usr/local/nvidia/toolkit");
     bool is_default = is_nvidia(exam, text, name);
     if (!is_operator && !has_plugin(exam) && !has_described(exam) &&
@@ -420,8 +428,11 @@ static void check_containerd(struct gp_exam *exam)
     else if (is_main || is_more)
         check_default(exam, containerd_path, all, NULL);
     else {
+        const char *shim = text ? gp_container_shim_runtime(exam, text) : NULL;
         report(exam, "containerd does not know its runtime", containerd_path,
-               text ? "no runtime is called nvidia" : "missing");
+               shim   ? gp_exam_text(exam, "runtime = \"%s\", and none is called nvidia", shim)
+               : text ? "no runtime is called nvidia"
+                      : "missing");
         set_default(exam, "add it to containerd's configuration");
     }
 }
@@ -479,7 +490,7 @@ void gp_container_check_kubelet(struct gp_exam *exam)
         report_cri_off(exam, closed);
     else if (config)
         check_bundled(exam, config, service);
-    else if (!gp_files_exist(&exam->files, "/usr/bin/kubelet"))
+    else if (!has_kubelet(exam))
         check_microk8s(exam);
     else if (uses_docker(exam))
         check_docker(exam);

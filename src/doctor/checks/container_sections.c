@@ -90,3 +90,59 @@ bool gp_container_report_section(struct gp_exam *exam, const char *path, const c
     fix_section(exam, path, version);
     return true;
 }
+
+/* ---- before runtimes had names ---- */
+
+/* The value of a key in the first section whose name ends so; NULL: it is not set. */
+static const char *value_in(struct gp_exam *exam, const char *text, const char *section,
+                            const char *key)
+{
+    const char *line = strstr(text, section);
+    size_t n = strlen(key);
+    for (line = line ? strchr(line, '\n') : NULL; line; line = strchr(line, '\n')) {
+        line += strspn(line, "\n \t");
+        if (*line == '[')
+            break;
+        if (strncmp(line, key, n) != 0 || !strchr("= \t", line[n]))
+            continue;
+        const char *value = line + n;
+        value += strspn(value, "= \t\"'");
+        size_t length = strcspn(value, "\"'\r\n");
+        return length > 0 ? gp_exam_text(exam, "%.*s", (int)length, value) : NULL;
+    }
+    return NULL;
+}
+
+/* containerd's first shim has its runtime in its own section, by either version's name. */
+static const char *shim_value(struct gp_exam *exam, const char *text)
+{
+    const char *value = value_in(exam, text, "[plugins.linux]", "runtime");
+    return value ? value
+                 : value_in(exam, text, "[plugins.\"io.containerd.runtime.v1.linux\"]", "runtime");
+}
+
+/* Whether Kubernetes' containers run with that shim. */
+static bool has_first_shim(struct gp_exam *exam, const char *text)
+{
+    const char *type = value_in(exam, text, ".containerd.default_runtime]", "runtime_type");
+    return type && strcmp(type, "io.containerd.runtime.v1.linux") == 0;
+}
+
+const char *gp_container_shim_runtime(struct gp_exam *exam, const char *text)
+{
+    const char *engine = value_in(exam, text, ".containerd.default_runtime]", "runtime_engine");
+    return !has_first_shim(exam, text) ? NULL : engine ? engine : shim_value(exam, text);
+}
+
+bool gp_container_set_shim(struct gp_exam *exam, const char *path, const char *text,
+                           const char *note)
+{
+    if (!has_first_shim(exam, text) || !shim_value(exam, text) ||
+        value_in(exam, text, ".containerd.default_runtime]", "runtime_engine"))
+        return false;
+    gp_exam_command(exam, note,
+                    "sudo sed -Ei.before '/linux\"?\\]/,/^ *\\[/s/^( *runtime "
+                    "*=).*/\\1 \"nvidia-container-runtime\"/' %s",
+                    gp_exam_quoted(exam, path));
+    return true;
+}
