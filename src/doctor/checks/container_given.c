@@ -74,6 +74,18 @@ static bool is_old_compose(struct gp_exam *exam, const struct gp_docker_containe
     return true;
 }
 
+/* Docker before 19.03 knows only the runtime. Up to 18.06 it brought containerd under this name. */
+static bool is_old_docker(struct gp_exam *exam)
+{
+    static const char *const packages[] = {"docker-ce", "docker.io"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(packages); i++) {
+        const char *version = gp_container_engine_version(exam, packages[i]);
+        if (version[0])
+            return gp_version_compare(version, "19.03") < 0;
+    }
+    return gp_files_exist(&exam->files, "/usr/bin/docker-containerd");
+}
+
 static void advise_gpus(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *distro = exam->machine.distro_id;
@@ -83,6 +95,10 @@ static void advise_gpus(struct gp_exam *exam, const struct gp_docker_container *
     else if (strcmp(distro, "truenas") == 0)
         gp_exam_advice(exam, "in the web interface, edit the app: choose the GPU below Resources "
                              "Configuration");
+    else if (is_old_docker(exam) && gp_container_runtime_config(exam))
+        gp_exam_advice(exam, "create the container again with --runtime=nvidia (nvidia-docker run "
+                             "does so); with docker-compose, set runtime: nvidia in the service, "
+                             "below version: \"2.3\" or \"2.4\"");
     else if (!is_old_compose(exam, c))
         gp_exam_advice(exam, "create the container again with --gpus all; with docker compose, add "
                              "to the service: deploy: {resources: {reservations: {devices: "
@@ -102,6 +118,76 @@ static void report_failure(struct gp_exam *exam, const struct gp_docker_containe
     gp_exam_why(exam, "The host's driver, which works, is passed only into containers that ask "
                       "for a GPU.");
     advise_gpus(exam, c);
+}
+
+/* Whether the loader of a container looks into this directory. */
+static bool is_searched(const struct gp_docker_container *c, const char *folder)
+{
+    static const char *const usual[] = {"/lib", "/usr/lib", "/usr/local/lib", "/usr/local/nvidia/"};
+    const char *list = gp_docker_variable(c, "LD_LIBRARY_PATH");
+    char entry[GP_PATH_SIZE];
+    while (list && gp_search_path_next(&list, ":", entry))
+        if (strcmp(entry, folder) == 0)
+            return true;
+    for (size_t i = 0; i < GP_ARRAY_LEN(usual); i++)
+        if (strncmp(folder, usual[i], strlen(usual[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Whether this mount is one of the driver's libraries, or of a directory that is for them. Whole
+ * file systems are mounted for many purposes. */
+static bool is_of_driver(struct gp_exam *exam, const struct gp_docker_container *c,
+                         const char *source, const char *target)
+{
+    static const char *const libraries[] = {"libcuda.so.1", "libnvidia-ml.so.1"};
+    const char *name = strrchr(target, '/');
+    const char *folder = gp_exam_text(exam, "%.*s", (int)(name - target), target);
+    for (size_t i = 0; i < GP_ARRAY_LEN(libraries); i++) {
+        if (strncmp(name + 1, libraries[i], strlen(libraries[i]) - 2) == 0 &&
+            is_searched(c, folder))
+            return true;
+        bool is_for_it = strstr(source, "nvidia") || strstr(target, "nvidia");
+        if (is_for_it && is_searched(c, target) &&
+            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", source, libraries[i])))
+            return true;
+    }
+    return false;
+}
+
+/* The place of the driver's libraries in a container where a user has mounted them in place of
+ * asking for a GPU; NULL: nobody has. Rules for devices may let it create their files itself. */
+static const char *mounted_driver(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    json_t *mounts = json_object_get(c->config, "MountPoints"), *one;
+    const char *key;
+    if (json_array_size(json_object_get(c->host, "DeviceCgroupRules")) > 0)
+        return NULL;
+    json_object_foreach(mounts, key, one)
+    {
+        const char *source = gp_docker_text(one, "Source");
+        const char *target = gp_docker_text(one, "Destination");
+        if (source && target && source[0] == '/' && target[0] == '/' &&
+            is_of_driver(exam, c, source, target))
+            return gp_exam_text(exam, "%s is mounted at %s", source, target);
+    }
+    return NULL;
+}
+
+/* Nobody who computes on the CPU does so. */
+static void report_mounted(struct gp_exam *exam, const struct gp_docker_container *c,
+                           const char *mounted)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s has the driver's libraries of this machine, but no GPU", c->name);
+    gp_exam_evidence(exam, c->config_path, "%s", mounted);
+    gp_exam_evidence(exam, c->host_path, "no GPU is requested, and the runtime is not nvidia");
+    gp_exam_why(exam, "Without the device files /dev/nvidia*, and the permission to open them, "
+                      "nvidia-smi \"couldn't communicate with the NVIDIA driver\" in it, and CUDA "
+                      "finds no GPU.");
+    advise_gpus(exam, c);
+    gp_exam_advice(exam, "leave the mounts of the driver's files out: the toolkit passes in those "
+                         "of the loaded version");
 }
 
 /* Only NVIDIA's runtime reads the variable. Images set it to "all", also for those who compute on
@@ -188,8 +274,11 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
         return;
     const char *failure = failure_without(exam, c);
     const char *attempt = failure ? NULL : attempt_without(exam, c);
+    const char *mounted = is_without(c) ? mounted_driver(exam, c) : NULL;
     if (failure)
         report_failure(exam, c, GP_VERDICT_WARN, failure);
+    else if (mounted)
+        report_mounted(exam, c, mounted);
     else if (attempt)
         report_failure(exam, c, GP_VERDICT_INFO, attempt);
     else if (!c->is_running)
