@@ -151,6 +151,44 @@ bool gp_apt_has_toolkit(struct gp_exam *exam)
     return false;
 }
 
+/* What a release upgrade adds to an entry of the toolkit that it turns off, "disabled on upgrade to
+ * noble"; NULL: the line is none. */
+static const char *closing_words(const char *line)
+{
+    const char *words = line + strspn(line, "# \t");
+    return line[0] == '#' && strncmp(words, "deb", 3) == 0 && is_container_toolkit(line)
+               ? strstr(line, "disabled on upgrade to")
+               : NULL;
+}
+
+static const char *closed_in(struct gp_exam *exam, const char *path, const char **ret_why)
+{
+    size_t size = 0, n;
+    const char *line, *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        *ret_why = closing_words(gp_exam_text(exam, "%.*s", n < 400 ? (int)n : 400, line));
+        if (*ret_why)
+            return gp_exam_text(exam, "%s:%zu", path, lines.number);
+    }
+    return NULL;
+}
+
+const char *gp_apt_closed_toolkit(struct gp_exam *exam, const char **ret_why)
+{
+    char **names;
+    const char *found = NULL;
+    if (gp_apt_has_toolkit(exam))
+        return NULL;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < MOST_FILES && !found; i++) {
+        const char *end = strrchr(names[i], '.');
+        if (end && strcmp(end, ".list") == 0)
+            found = closed_in(exam, gp_exam_text(exam, "%s/%s", folder, names[i]), ret_why);
+    }
+    return found;
+}
+
 /* The name of a release in an address of CUDA's repository: "ubuntu2204"; "": it is another one. */
 static const char *release_in(struct gp_exam *exam, const char *uri)
 {

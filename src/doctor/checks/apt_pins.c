@@ -231,11 +231,11 @@ static const struct gp_apt_pin *find_preference(struct gp_exam *exam, const char
     return found && found->priority > solved ? found : NULL;
 }
 
-void gp_apt_prefer_toolkit(struct gp_exam *exam, const char *packages)
+bool gp_apt_prefer_toolkit(struct gp_exam *exam, const char *packages)
 {
     const struct gp_apt_pin *pin = is_apt(exam) ? find_preference(exam, packages) : NULL;
     if (!pin)
-        return;
+        return false;
     show_pin(exam, pin);
     gp_exam_command(exam,
                     "apt prefers the distribution's packages of the toolkit, also to newer ones: "
@@ -244,6 +244,8 @@ void gp_apt_prefer_toolkit(struct gp_exam *exam, const char *packages)
                     "Pin: origin nvidia.github.io\\nPin-Priority: %ld\\n' | sudo tee "
                     "/etc/apt/preferences.d/nvidia-container-toolkit",
                     pin->priority + 1);
-    if (!gp_apt_has_toolkit(exam))
+    bool is_missing = !gp_apt_has_toolkit(exam);
+    if (is_missing)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
+    return is_missing;
 }

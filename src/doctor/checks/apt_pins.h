@@ -2,10 +2,13 @@
 #ifndef GP_DOCTOR_CHECKS_APT_PINS_H
 #define GP_DOCTOR_CHECKS_APT_PINS_H
 
+#include <stdbool.h>
+
 struct gp_exam;
 
 /* Adds how to get the container toolkit from NVIDIA's repository, if apt has been told to prefer
- * the one of the distribution that is installed. `packages`: names of the installed ones. */
-void gp_apt_prefer_toolkit(struct gp_exam *exam, const char *packages);
+ * the one of the distribution that is installed. `packages`: names of the installed ones.
+ * True: that includes how to add the repository. */
+bool gp_apt_prefer_toolkit(struct gp_exam *exam, const char *packages);
 
 #endif

@@ -5,6 +5,7 @@
 #include "doctor/checks/apt_pins.h"
 #include "doctor/checks/container_host.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/services.h"
 #include "doctor/compat.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/log.h"
@@ -52,7 +53,8 @@ static const char *toolkit_version(struct gp_exam *exam, const char *word, const
     return oldest[0] ? oldest : library_version(exam, ret_name);
 }
 
-/* What an update takes: those of the packages that are installed. */
+/* What an update takes: those of the packages that are installed; and their source, if a release
+ * upgrade has turned it off. */
 static void update_toolkit(struct gp_exam *exam)
 {
     static const char *const words[] = {"nvidia-container-", "libnvidia-container", "nvidia-docker",
@@ -63,9 +65,15 @@ static void update_toolkit(struct gp_exam *exam)
     for (long i = 0; i < count; i++)
         if (strcmp(packages[i].state, "installed") == 0)
             names = gp_exam_text(exam, "%s%s%s", names, *names ? " " : "", packages[i].name);
-    gp_apt_prefer_toolkit(exam, names);
-    gp_exam_remedy(exam, GP_REMEDY_UPDATE_CONTAINER_TOOLKIT,
-                   *names ? names : "nvidia-container-toolkit", NULL);
+    const char *why, *closed = gp_apt_closed_toolkit(exam, &why);
+    bool is_added = gp_apt_prefer_toolkit(exam, names);
+    if (closed)
+        gp_exam_evidence(exam, closed, "the toolkit's repository: %.80s", why);
+    if (closed && !is_added)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
+    else
+        gp_exam_remedy(exam, GP_REMEDY_UPDATE_CONTAINER_TOOLKIT,
+                       *names ? names : "nvidia-container-toolkit", NULL);
     if (gp_files_exist(&exam->files, "/usr/bin/docker") && !gp_container_is_podman(exam))
         gp_exam_command(exam, "", "sudo systemctl restart docker");
 }
@@ -177,14 +185,21 @@ static const char *link_rule(struct gp_exam *exam)
 }
 
 /* Since driver 550 its device is called "nvidia", before "nvidia-frontend" (/proc/devices). */
-static bool check_links(struct gp_exam *exam)
+static const char needed_since_550[] = "1.14.6";
+
+static bool is_before_driver(const struct gp_exam *exam, const char *version)
 {
     enum { RENAMED = 550 };
-    static const char needed[] = "1.14.6";
+    return version[0] && gp_version_compare(version, needed_since_550) < 0 &&
+           gp_version_major(exam->machine.driver) >= RENAMED;
+}
+
+static bool check_links(struct gp_exam *exam)
+{
+    const char *needed = needed_since_550;
     const char *name = "", *rule = link_rule(exam);
     const char *version = toolkit_version(exam, "nvidia-container-toolkit", &name);
-    if (!version[0] || gp_version_compare(version, needed) >= 0 ||
-        gp_version_major(exam->machine.driver) < RENAMED)
+    if (!is_before_driver(exam, version))
         return false;
     gp_exam_report(exam, rule ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "the container toolkit %s is too old for driver %s: it creates no links in "
@@ -246,6 +261,40 @@ static const struct {
      "https://github.com/NVIDIA/nvidia-container-toolkit/issues/1093", uses_enroot},
 };
 
+/* Podman before this one cannot read what the newest toolkits generate: see container.cdi. */
+static void generate_again(struct gp_exam *exam)
+{
+    const char *podman = gp_container_engine_version(exam, "podman");
+    bool is_old = podman[0] && gp_version_compare(podman, "5.1") < 0;
+    const char *spec = gp_container_find_cdi(exam);
+    gp_exam_command(exam, "then describe the GPUs again, with the new hooks",
+                    "sudo nvidia-ctk cdi generate%s --output=%s",
+                    is_old ? " --feature-flag=no-additional-gids-for-device-nodes" : "",
+                    gp_exam_quoted(exam, spec ? spec : "/etc/cdi/nvidia.yaml"));
+}
+
+/* The toolkit is as old as before an upgrade of the system, but the driver is not; and engines run
+ * its hooks. */
+static bool check_closed(struct gp_exam *exam, const char *name, const char *version)
+{
+    const char *why;
+    if (!uses_cdi(exam) || !is_before_driver(exam, version) || !gp_apt_closed_toolkit(exam, &why))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the container toolkit %s is older than driver %s, and gets no updates: an "
+                   "upgrade of the system has turned its source off",
+                   version, exam->machine.driver);
+    gp_exam_evidence(exam, "package", "%s %s; %s or newer knows this driver", name, version,
+                     needed_since_550);
+    gp_exam_why(exam, "Its hooks run when a container with a GPU starts. Old ones can fail with "
+                      "newer drivers and images: \"error executing hook `/usr/bin/nvidia-ctk` "
+                      "(exit code: 1)\".");
+    update_toolkit(exam);
+    generate_again(exam);
+    gp_exam_link(exam, "https://github.com/Igalia/webkit-container-sdk/issues/72");
+    return true;
+}
+
 static bool check_release(struct gp_exam *exam, const char *name, const char *version)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(faulty); i++) {
@@ -273,7 +322,8 @@ void gp_container_check_version(struct gp_exam *exam)
     static const char needed[] = "1.8.0";
     const char *name = "", *version = toolkit_version(exam, "libnvidia-container", &name);
     if (!has_second_cgroups(exam) || gp_version_compare(version, needed) >= 0) {
-        if (!check_release(exam, name, version) && !check_links(exam))
+        if (!check_release(exam, name, version) && !check_closed(exam, name, version) &&
+            !check_links(exam))
             gp_exam_report(exam, GP_VERDICT_OK, "the container toolkit is %s", version);
         return;
     }

@@ -48,6 +48,9 @@ bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes);
 /* apt.c: NVIDIA's repositories in apt's sources. */
 bool gp_apt_has_nvidia(struct gp_exam *exam);
 bool gp_apt_has_toolkit(struct gp_exam *exam); /* that of the container toolkit */
+/* Where a release upgrade has turned the toolkit's repository off, "FILE:LINE", and in which words;
+ * NULL: it has not, or there is another entry. */
+const char *gp_apt_closed_toolkit(struct gp_exam *exam, const char **ret_why);
 void gp_apt_check(struct gp_exam *exam);
 
 /* xorg.c: what Xorg's configuration and log say of the GPUs. */
