@@ -114,6 +114,8 @@ bool gp_container_report_snap_beside(struct gp_exam *exam);
 
 /* container_hook.c: reports that docker does not find the toolkit's program by its name */
 bool gp_container_report_hook_name(struct gp_exam *exam);
+/* Whether docker has found the toolkit since it refused GPUs with this line. */
+bool gp_container_is_asked_before(struct gp_exam *exam, const struct gp_log_known *asked);
 
 /* container_toolkit.c */
 void gp_container_check_toolkit(struct gp_exam *exam);
@@ -135,8 +137,6 @@ void gp_container_check_podman(struct gp_exam *exam);
 
 /* container_version.c: whether driver, toolkit and images fit */
 void gp_container_check_hook(struct gp_exam *exam);
-/* Whether docker has found the toolkit since it refused GPUs with this line. */
-bool gp_container_is_asked_before(struct gp_exam *exam, const struct gp_log_known *asked);
 bool gp_container_has_version(struct gp_exam *exam);
 void gp_container_check_version(struct gp_exam *exam);
 bool gp_container_has_old_engine(struct gp_exam *exam);

@@ -8,6 +8,31 @@
 
 #include <string.h>
 
+/* ---- what an update has deleted ---- */
+
+static void find_given(struct gp_exam *unused, const struct gp_docker_container *c, void *argument)
+{
+    bool *ret = argument;
+    (void)unused;
+    *ret = *ret || (c->is_running &&
+                    (gp_docker_has_runtime(c) || json_array_size(gp_docker_requests(c)) > 0));
+}
+
+/* Whether docker has found the toolkit since it refused: it runs a container with a GPU, or it was
+ * started after that line of its log. */
+bool gp_container_is_asked_before(struct gp_exam *exam, const struct gp_log_known *asked)
+{
+    enum { TEXT = 1 << 20 };
+    bool is_given = false;
+    (void)gp_docker_each(exam, find_given, &is_given);
+    const char *all =
+        is_given ? NULL : gp_files_tail(&exam->files, &exam->arena, asked->path, TEXT, NULL);
+    const char *last = NULL, *mark = "could not select device driver";
+    for (const char *p = all; p && (p = strstr(p, mark)); p++)
+        last = p;
+    return is_given || (last && strstr(last, "Daemon has completed initialization"));
+}
+
 #define NAME "nvidia-container-runtime-hook"
 
 /* NVIDIA's packages have both names, and one leads to the other. */

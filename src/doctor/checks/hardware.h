@@ -27,6 +27,7 @@ const char *gp_hardware_path(struct gp_exam *exam, const char *bus_id, const cha
  * have one. */
 bool gp_hardware_report_gone(struct gp_exam *exam);
 
+/* hardware_off.c */
 /* A card's sound or USB port, "0000:01:00.1", whose GPU, "0000:01:00.0", is not on the bus: the
  * kernel found both at boot. NULL: there is none. */
 const char *gp_hardware_left_function(struct gp_exam *exam);
