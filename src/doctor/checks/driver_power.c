@@ -131,32 +131,33 @@ static bool is_long(struct gp_exam *exam, const char *from, const char *to)
 }
 
 /* The line that says that the unit was started for the last time, if none says that it ended, and
- * the machine went on to write to its log; NULL: it ended, or that is unknown. */
+ * the machine went on to write to its log; NULL: it ended, or that is unknown, or was many boots
+ * ago. */
 static const char *never_ended(struct gp_exam *exam, const char *path,
                                const struct sleep_unit *unit)
 {
-    enum { LAST_BYTES = 1 << 20 };
+    enum { LAST_BYTES = 1 << 20, BOOTS_MOST = 5 };
     static const char boot[] = "kernel: Linux version", boot_at[] = "] Linux version";
     size_t size = 0, n;
     const char *text = gp_files_tail(&exam->files, &exam->arena, path, LAST_BYTES, &size);
     const char *line, *start = NULL, *last = NULL;
     struct gp_lines lines = gp_lines_of(text, text ? size : 0);
-    bool is_same_boot = true;
+    unsigned boots = 0; /* since then */
     while (gp_lines_next(&lines, &line, &n)) {
         if (is_about(line, n, unit, "Starting ")) {
             start = gp_exam_text(exam, "%.*s", n < 300 ? (int)n : 300, line);
             last = NULL;
-            is_same_boot = true;
+            boots = 0;
         } else if (is_about(line, n, unit, "")) {
             start = NULL;
         } else if (memmem(line, n, boot, sizeof(boot) - 1) ||
                    memmem(line, n, boot_at, sizeof(boot_at) - 1)) {
-            is_same_boot = false;
-        } else if (is_same_boot && n > 0) {
+            boots++;
+        } else if (boots == 0 && n > 0) {
             last = line;
         }
     }
-    return start && last && is_long(exam, start, last) ? start : NULL;
+    return start && last && boots <= BOOTS_MOST && is_long(exam, start, last) ? start : NULL;
 }
 
 /* Without its script the kernel tells the driver of a suspend, which saves what it needs. */
