@@ -86,11 +86,21 @@ def folders_in_a_folder_have_ranks():
 
 
 @test
+def every_file_is_built():
+    rule, build = "everything-is-built", "'src/doctor/readers/docker.c',\n"
+    files = {"src/doctor/readers/docker.c": "", "meson.build": build}
+    assert findings(files, rule=rule) == []
+    found = findings({**files, "src/doctor/checks/docker.c": ""}, rule=rule)
+    assert found == ["src/doctor/checks/docker.c:1: no meson.build lists it"], found
+
+
+@test
 def every_file_is_on_the_map():
     rule, page = "files-are-on-the-map", "docs/design/folders.md"
     files = {"src/tui/cells.c": "", "src/tui/screen_gpu.c": "", "src/tui/keys.def": "", "src/tui/x_internal.h": ""}
     text = "## src/tui\n\n* `cells`, `keys.def`, `screen_…`\n"
     assert findings({**files, page: text}, rule=rule) == []
+    assert findings({**files, "src/out/x.c": "", page: text}, rule=rule) == [f"{page}:1: src/out has no section"]
     assert findings({**files, page: text + "* `paint`\n"}, rule=rule) == [f"{page}:1: there is no paint in src/tui"]
     assert findings({**files, "src/tui/menu.c": "", page: text}, rule=rule) == [f"{page}:1: src/tui/menu is missing"]
 

@@ -4,6 +4,7 @@
 #include "cmd/doctor.h"
 #include "cmd/doctor_record.h"
 #include "cmd/doctor_verbs.h"
+#include "doctor/checks/all.h"
 #include "doctor/report.h"
 
 #include "base/err.h"
@@ -85,7 +86,7 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
 {
     static struct gp_exam exam; /* large */
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
-    int r = gp_exam_open(&exam, gp_app_observed()->prefix, err);
+    int r = gp_exam_open(&exam, &gp_checks_all, gp_app_observed()->prefix, err);
     if (r < 0)
         return r;
     struct gp_snapshot *snapshot = gp_doctor_ask_driver(&exam);
@@ -115,7 +116,7 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
 static int check_words(const char *option, const char *list, struct gp_err *err)
 {
     size_t length;
-    const char *word = gp_exam_unknown(list, &length);
+    const char *word = gp_exam_unknown(&gp_checks_all, list, &length);
     if (!word)
         return 0;
     return gp_err_set(err, GP_EUSAGE,
@@ -158,7 +159,7 @@ static int check_options(const struct gp_doctor_options *o, const char *verb, st
 static int list_checks(struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_doctor_add_checks(&sb);
+    gp_doctor_add_checks(&sb, &gp_checks_all);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;

@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "doctor/advise/advise.h"
 #include "doctor/advise/cards.h"
+#include "doctor/checks/all.h"
 #include "doctor/explain/explain_record.h"
 #include "doctor/explain/explain_words.h"
 #include "doctor/explain/explanation.h"
@@ -38,7 +39,7 @@ static int advise(const struct gp_doctor_options *o, int count, char **words, st
     const char *version;
     int r = gp_subject_parse(count, words, &subject, &version, err);
     if (r == 0)
-        r = gp_exam_open(&exam, gp_app_observed()->prefix, err);
+        r = gp_exam_open(&exam, &gp_checks_all, gp_app_observed()->prefix, err);
     if (r < 0)
         return r;
     /* files say enough of a real machine, and a hanging driver holds nothing up */
@@ -47,7 +48,7 @@ static int advise(const struct gp_doctor_options *o, int count, char **words, st
     exam.snapshot = snapshot;
     r = gp_client_read(&client, &exam, o->gpu, o->driver, version, err);
     if (r == 0) {
-        gp_advise(&exam, subject, &client);
+        gp_exam_advise(&exam, subject, &client);
         if (o->json)
             gp_advice_add_json(&sb, &exam, &client, subject);
         else
@@ -78,7 +79,7 @@ static const struct gp_exam *look(const char *checks)
         gp_exam_close(&exam);
     snapshot = NULL;
     exam = (struct gp_exam){.snapshot = NULL};
-    is_open = gp_exam_open(&exam, gp_app_observed()->prefix, &err) == 0;
+    is_open = gp_exam_open(&exam, &gp_checks_all, gp_app_observed()->prefix, &err) == 0;
     if (!is_open)
         return NULL;
     exam.snapshot = snapshot = gp_doctor_ask_driver(&exam);

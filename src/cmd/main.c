@@ -1,5 +1,5 @@
-/* gpulse: finds the command and runs it. Only this file prints errors and terminates the
- * process. */
+/* gpulse: finds the command and runs it, prints its error, and returns its status. The programs
+ * behind commands (NAME_main.c) do so for themselves. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/habits.h"

@@ -64,25 +64,14 @@ struct gp_check {
     void (*run)(struct gp_exam *exam);
 };
 
-/* The groups, each an array that ends with a row without an id. */
-extern const struct gp_check gp_checks_hardware[];
-extern const struct gp_check gp_checks_driver[];
-extern const struct gp_check gp_checks_log[];
-extern const struct gp_check gp_checks_health[];
-extern const struct gp_check gp_checks_cuda[];
-extern const struct gp_check gp_checks_python[];
-extern const struct gp_check gp_checks_container[];
-extern const struct gp_check gp_checks_system[];
-extern const struct gp_check gp_checks_amd[];
-extern const struct gp_check gp_checks_intel[];
-extern const struct gp_check gp_checks_graphics[];
-extern const struct gp_check gp_checks_platform[];
-extern const struct gp_check gp_checks_known[];
-
-/* Completes a check's findings, from this one on, with what their fixes need on this machine. */
-void gp_checks_finish(struct gp_exam *exam, struct gp_finding *first);
+/* All checks that there are (checks/all.h). */
+struct gp_check_list {
+    const struct gp_check *const *groups; /* each ends with a row without an id; up to NULL */
+    /* Completes a check's findings, from this one on; NULL: nothing to do. */
+    void (*finish)(struct gp_exam *exam, struct gp_finding *first);
+};
 
 /* The check at this index, in order of dependencies; NULL past the end. */
-const struct gp_check *gp_check_at(size_t place);
+const struct gp_check *gp_check_at(const struct gp_check_list *list, size_t place);
 
 #endif

@@ -23,9 +23,11 @@ const char *gp_verdict_word(enum gp_verdict verdict)
     return words[verdict];
 }
 
-int gp_exam_open(struct gp_exam *exam, const char *root, struct gp_err *err)
+int gp_exam_open(struct gp_exam *exam, const struct gp_check_list *checks, const char *root,
+                 struct gp_err *err)
 {
-    *exam = (struct gp_exam){.driver_words = "", .patience_ns = PATIENCE_S * GP_NS_PER_S};
+    *exam = (struct gp_exam){
+        .checks = checks, .driver_words = "", .patience_ns = PATIENCE_S * GP_NS_PER_S};
     int r = gp_files_open(&exam->files, root, err);
     if (r < 0)
         return r;

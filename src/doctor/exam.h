@@ -34,6 +34,7 @@ struct gp_exam {
     uint64_t patience_ns;  /* how long a file system may take for a call */
     struct gp_arena arena;
     struct gp_machine machine;
+    const struct gp_check_list *checks;
     const struct gp_snapshot
         *snapshot;            /* the driver's answers; NULL: not queried, or it returned nothing */
     const char *driver_words; /* why there is no snapshot; "": the driver was not queried */
@@ -53,14 +54,17 @@ struct gp_exam {
     struct gp_outcome outcomes[GP_EXAM_CHECKS]; /* by index of the check */
 };
 
-/* Opens the root and reads the machine. The snapshot and the fields above it are set afterwards;
- * the patience has a default. An exam must not be moved. */
-int gp_exam_open(struct gp_exam *exam, const char *root, struct gp_err *err) GP_MUST_CHECK;
+/* Opens the root and reads the machine; `checks` are those that gp_exam_run() runs. The snapshot
+ * and the fields above it are set afterwards; the patience has a default. An exam must not be
+ * moved. */
+int gp_exam_open(struct gp_exam *exam, const struct gp_check_list *checks, const char *root,
+                 struct gp_err *err) GP_MUST_CHECK;
 void gp_exam_close(struct gp_exam *exam);
 
 /* The first word of a comma list that is neither the id nor the group of a check, and its length;
  * NULL: all are. */
-const char *gp_exam_unknown(const char *list, size_t *ret_length);
+const char *gp_exam_unknown(const struct gp_check_list *checks, const char *list,
+                            size_t *ret_length);
 
 /* Whether a comma list has the id of a check, or its group. */
 bool gp_exam_is_listed(const char *list, const char *id);

@@ -7,22 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct gp_check *const groups[] = {
-    gp_checks_platform, gp_checks_hardware, gp_checks_driver, gp_checks_container, gp_checks_log,
-    gp_checks_health,   gp_checks_cuda,     gp_checks_python, gp_checks_system,    gp_checks_amd,
-    gp_checks_intel,    gp_checks_graphics, gp_checks_known,
-};
-
-const struct gp_check *gp_check_at(size_t place)
+const struct gp_check *gp_check_at(const struct gp_check_list *list, size_t place)
 {
-    for (size_t g = 0; g < GP_ARRAY_LEN(groups); g++)
-        for (const struct gp_check *check = groups[g]; check->id; check++)
+    for (const struct gp_check *const *group = list->groups; *group; group++)
+        for (const struct gp_check *check = *group; check->id; check++)
             if (place-- == 0)
                 return check;
     return NULL;
 }
 
-const char *gp_exam_unknown(const char *list, size_t *ret_length)
+const char *gp_exam_unknown(const struct gp_check_list *checks, const char *list,
+                            size_t *ret_length)
 {
     const struct gp_check *check;
     for (const char *p = list; p && *p; p += *ret_length + (p[*ret_length] == ',')) {
@@ -30,7 +25,7 @@ const char *gp_exam_unknown(const char *list, size_t *ret_length)
         size_t i = 0;
         *ret_length = strcspn(p, ",");
         (void)snprintf(word, sizeof(word), "%.*s", (int)*ret_length, p);
-        while ((check = gp_check_at(i)) && !gp_exam_is_listed(word, check->id))
+        while ((check = gp_check_at(checks, i)) && !gp_exam_is_listed(word, check->id))
             i++;
         if (!check && *ret_length > 0)
             return p;
@@ -43,7 +38,7 @@ static const struct gp_check *failed_need(const struct gp_exam *exam, const stru
 {
     const struct gp_check *other;
     for (size_t n = 0; n < GP_CHECK_NEEDS && check->needs[n]; n++)
-        for (size_t i = 0; (other = gp_check_at(i)); i++)
+        for (size_t i = 0; (other = gp_check_at(exam->checks, i)); i++)
             if (strcmp(other->id, check->needs[n]) == 0 && exam->outcomes[i].root_cause)
                 return exam->outcomes[i].root_cause;
     return NULL;
@@ -67,7 +62,8 @@ static void run_check(struct gp_exam *exam, const struct gp_check *check)
     outcome->ms = (double)(gp_clock_mono_ns() - start) / 1e6;
     if (exam->last == before)
         gp_exam_report(exam, GP_VERDICT_OK, "%s", check->title);
-    gp_checks_finish(exam, before ? before->next : exam->findings);
+    if (exam->checks->finish)
+        exam->checks->finish(exam, before ? before->next : exam->findings);
     if (outcome->verdict == GP_VERDICT_FAIL)
         outcome->root_cause = check;
 }
@@ -83,7 +79,8 @@ static void *run_rest(void *ctx)
     const struct round *round = ctx;
     struct gp_exam *exam = round->exam;
     const struct gp_check *check;
-    for (; (check = gp_check_at(exam->place)) && exam->place < GP_EXAM_CHECKS; exam->place++) {
+    for (; (check = gp_check_at(exam->checks, exam->place)) && exam->place < GP_EXAM_CHECKS;
+         exam->place++) {
         if ((round->only && !gp_exam_is_listed(round->only, check->id)) ||
             (round->without && gp_exam_is_listed(round->without, check->id)))
             continue;
@@ -141,7 +138,7 @@ void gp_exam_run(struct gp_exam *exam, const char *only, const char *without)
     char path[GP_PATH_SIZE];
     pthread_t thread;
     exam->place = 0;
-    while (gp_check_at(exam->place)) {
+    while (gp_check_at(exam->checks, exam->place)) {
         if (gp_thread_start(&thread, run_rest, &round) < 0) {
             (void)run_rest(&round);
             return;

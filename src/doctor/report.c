@@ -157,7 +157,7 @@ void gp_doctor_add_tables(struct gp_strbuf *sb)
 static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose)
 {
     size_t counts[GP_VERDICT_FAIL + 1] = {0}, all = 0;
-    for (size_t i = 0; gp_check_at(i); i++)
+    for (size_t i = 0; gp_check_at(exam->checks, i); i++)
         if (exam->outcomes[i].is_run) {
             counts[exam->outcomes[i].verdict]++;
             all++;
@@ -227,10 +227,10 @@ void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool v
     add_end(sb, exam, verbose);
 }
 
-void gp_doctor_add_checks(struct gp_strbuf *sb)
+void gp_doctor_add_checks(struct gp_strbuf *sb, const struct gp_check_list *list)
 {
     const struct gp_check *check;
-    for (size_t i = 0; (check = gp_check_at(i)); i++) {
+    for (size_t i = 0; (check = gp_check_at(list, i)); i++) {
         gp_strbuf_addf(sb, "%-*s", CHECK, check->id);
         gp_doctor_add_prose(sb, check->title, CHECK);
     }
@@ -283,8 +283,8 @@ json_t *gp_doctor_json_fixes(const struct gp_finding *finding)
 static json_t *finding_of(const struct gp_exam *exam, const struct gp_finding *finding)
 {
     double ms = 0;
-    for (size_t i = 0; gp_check_at(i); i++)
-        if (gp_check_at(i) == finding->check)
+    for (size_t i = 0; gp_check_at(exam->checks, i); i++)
+        if (gp_check_at(exam->checks, i) == finding->check)
             ms = exam->outcomes[i].ms;
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "check", finding->check->id,
                      "status", gp_verdict_word(finding->verdict), "summary",

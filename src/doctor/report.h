@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+struct gp_check_list;
 struct gp_exam;
 struct gp_finding;
 struct gp_strbuf;
@@ -42,6 +43,6 @@ void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool v
 void gp_doctor_add_json(struct gp_strbuf *sb, const struct gp_exam *exam);
 
 /* Appends the list of all checks. */
-void gp_doctor_add_checks(struct gp_strbuf *sb);
+void gp_doctor_add_checks(struct gp_strbuf *sb, const struct gp_check_list *list);
 
 #endif

@@ -241,7 +241,7 @@ const char *gp_advice_title(enum gp_advice_id id)
     return rows[id].title;
 }
 
-size_t gp_advise(const struct gp_advice_case *a, struct gp_advice ret[GP_ADVICE__COUNT])
+size_t gp_advice_find(const struct gp_advice_case *a, struct gp_advice ret[GP_ADVICE__COUNT])
 {
     size_t count = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {

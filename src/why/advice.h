@@ -33,6 +33,6 @@ const char *gp_advice_word(enum gp_advice_id id);
 const char *gp_advice_title(enum gp_advice_id id);
 
 /* Returns how many there are, possibly none. */
-size_t gp_advise(const struct gp_advice_case *a, struct gp_advice ret[GP_ADVICE__COUNT]);
+size_t gp_advice_find(const struct gp_advice_case *a, struct gp_advice ret[GP_ADVICE__COUNT]);
 
 #endif

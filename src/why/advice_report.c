@@ -6,7 +6,7 @@
 void gp_advice_report_add(struct gp_strbuf *sb, const struct gp_advice_case *a, size_t columns)
 {
     struct gp_advice found[GP_ADVICE__COUNT];
-    const size_t count = gp_advise(a, found);
+    const size_t count = gp_advice_find(a, found);
     char text[GP_WHY_TEXT_SIZE];
     gp_why_report_add_title(sb, a->c);
     for (size_t i = 0; i < count; i++) {
@@ -29,7 +29,7 @@ void gp_advice_report_add(struct gp_strbuf *sb, const struct gp_advice_case *a, 
 json_t *gp_advice_report_object(const struct gp_advice_case *a)
 {
     struct gp_advice found[GP_ADVICE__COUNT];
-    const size_t count = gp_advise(a, found);
+    const size_t count = gp_advice_find(a, found);
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
         (void)json_array_append_new(

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Files that need each other in a circle, and functions that nobody else uses; a TAP test each.
+"""Files that need each other in a circle, functions that nobody else uses, and names that two files define; a TAP test each.
 
 A file needs another if it uses a function or variable of it, as nm(1) sees the objects of the release
-variant. Circles between folders are impossible: lint.py checks the #include lines. So of two files in a
-folder, one is below the other, and a newcomer can read it first.
+variant. Of two files in a folder, one is below the other, and a newcomer can read it first. Of two folders,
+one ranks lower (RANKS in lint.py, which checks the #include lines), and uses nothing of the other.
 
   circles.py          check
   circles.py --list   also print what uses what within each circle
@@ -14,6 +14,9 @@ import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from lint import RANKS, folder_of  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("GPULSE_BUILD", ROOT / "build-release"))
@@ -33,8 +36,8 @@ def objects():
 
 
 def symbols(found):
-    """({symbol: its source}, {symbol: the sources that use it})."""
-    defined, used = {}, defaultdict(set)
+    """({symbol: its source}, {symbol: the sources that use it}, those that two files of src/ define)."""
+    defined, used, twice = {}, defaultdict(set), []
     listing = subprocess.run(["nm", "-A", *found], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              check=True, text=True).stdout
     for line in listing.splitlines():
@@ -44,8 +47,22 @@ def symbols(found):
         if words[-2] == "U":
             used[words[-1]].add(source)
         elif words[-2] in "TDBRVW" and not source.startswith("tests/"):
+            other = defined.get(words[-1], source)
+            if other != source and all(name.startswith("src/") for name in (other, source)) and words[-1] != "main":
+                twice.append(f"{words[-1]}: {other} and {source}")
             defined[words[-1]] = source
-    return defined, used
+    return defined, used, sorted(twice)
+
+
+def upwards(defined, used):
+    """What a file uses of a folder that does not rank lower."""
+    found = set()
+    for symbol, source in defined.items():
+        for user in used.get(symbol, ()):
+            mine, other = RANKS.get(folder_of(user)), RANKS.get(folder_of(source))
+            if None not in (mine, other) and folder_of(user) != folder_of(source) and other >= mine:
+                found.add(f"{user} uses {symbol} of {source}")
+    return sorted(found)
 
 
 def needs(defined, used):
@@ -86,7 +103,7 @@ def main():
     if not (BUILD / "compile_commands.json").exists():
         print("1..0 # SKIP no release build")
         return 0
-    defined, used = symbols(objects())
+    defined, used, twice = symbols(objects())
     graph = needs(defined, used)
     groups = circles(graph)
     lines = []
@@ -100,9 +117,11 @@ def main():
               for symbol, source in sorted(defined.items())
               if not used.get(symbol, set()) - {source} and not symbol.startswith(EXPORTED)
               and symbol not in tests]
-    print("1..2")
+    print("1..4")
     failed = report(1, "no circles of files", lines)
-    return report(2, "what is not static has a user elsewhere", lonely) or failed
+    failed |= report(2, "what is not static has a user elsewhere", lonely)
+    failed |= report(3, "no name has two definitions", twice)
+    return report(4, "what a file uses of another folder ranks lower", upwards(defined, used)) or failed
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ static size_t advise(const struct gp_why_case *c, const char *const *environment
     a.environment = environment;
     while (environment && environment[a.environment_count])
         a.environment_count++;
-    return gp_advise(&a, found);
+    return gp_advice_find(&a, found);
 }
 
 static const char *const plain[] = {"HOME=/home/mia", "OMP_NUM_THREADS=4", NULL};

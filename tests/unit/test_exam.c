@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "doctor/checks/all.h"
 #include "doctor/exam.h"
 #include "doctor/version.h"
 
@@ -406,16 +407,17 @@ static void versions(void **state)
 static void every_need_is_a_check_above(void **state)
 {
     (void)state;
-    for (size_t i = 0; gp_check_at(i); i++) {
-        const struct gp_check *check = gp_check_at(i);
+    for (size_t i = 0; gp_check_at(&gp_checks_all, i); i++) {
+        const struct gp_check *check = gp_check_at(&gp_checks_all, i);
         assert_non_null(check->title);
         assert_non_null(check->run);
         for (size_t k = 0; k < i; k++)
-            assert_string_not_equal(check->id, gp_check_at(k)->id);
+            assert_string_not_equal(check->id, gp_check_at(&gp_checks_all, k)->id);
         for (size_t n = 0; n < GP_CHECK_NEEDS && check->needs[n]; n++) {
             bool is_above = false;
             for (size_t k = 0; k < i; k++)
-                is_above = is_above || strcmp(gp_check_at(k)->id, check->needs[n]) == 0;
+                is_above =
+                    is_above || strcmp(gp_check_at(&gp_checks_all, k)->id, check->needs[n]) == 0;
             if (!is_above)
                 fail_msg("%s needs %s, which is no check above it", check->id, check->needs[n]);
         }
@@ -455,7 +457,7 @@ static void remedies(void **state)
 static struct gp_exam *examined(const char *only, const char *without)
 {
     static struct gp_exam exam;
-    assert_int_equal(gp_exam_open(&exam, root, NULL), 0);
+    assert_int_equal(gp_exam_open(&exam, &gp_checks_all, root, NULL), 0);
     gp_exam_run(&exam, only, without);
     return &exam;
 }
@@ -463,7 +465,7 @@ static struct gp_exam *examined(const char *only, const char *without)
 static size_t run_count(const struct gp_exam *exam)
 {
     size_t count = 0;
-    for (size_t i = 0; gp_check_at(i); i++)
+    for (size_t i = 0; gp_check_at(&gp_checks_all, i); i++)
         count += exam->outcomes[i].is_run;
     return count;
 }
@@ -568,7 +570,7 @@ static void words_are_quoted(void **state)
     static struct gp_exam exam;
     (void)state;
     put_text("/etc/os-release", "ID=ubuntu\n");
-    assert_int_equal(gp_exam_open(&exam, root, NULL), 0);
+    assert_int_equal(gp_exam_open(&exam, &gp_checks_all, root, NULL), 0);
     assert_string_equal(gp_exam_quoted(&exam, "/home/ada/venv-3.11"), "/home/ada/venv-3.11");
     assert_string_equal(gp_exam_quoted(&exam, "a b"), "'a b'");
     assert_string_equal(gp_exam_quoted(&exam, "x'; rm -rf ~ #"), "'x'\\''; rm -rf ~ #'");
@@ -597,7 +599,7 @@ static void without_memory(void **state)
     for (long n = 0; n < most; n++) {
         static struct gp_exam one;
         alloc_fail_at(n);
-        if (gp_exam_open(&one, root, NULL) == 0)
+        if (gp_exam_open(&one, &gp_checks_all, root, NULL) == 0)
             gp_exam_run(&one, NULL, NULL);
         alloc_fail_at(-1);
         gp_exam_close(&one);
@@ -624,7 +626,7 @@ static void a_silent_file_system_costs_what_is_on_it(void **state)
              "__version__ = '2.7.1+cpu'\ncuda = None\n");
     put_text("/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
     put_text("/sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n");
-    assert_int_equal(gp_exam_open(&exam, root, NULL), 0);
+    assert_int_equal(gp_exam_open(&exam, &gp_checks_all, root, NULL), 0);
     exam.patience_ns = GP_NS_PER_S;
     exam.pythons = pythons;
     silent = "/net/";
@@ -647,7 +649,7 @@ static void a_silent_file_system_costs_what_is_on_it(void **state)
     assert_int_equal(waiting, 1); /* touched once, and refused from then on */
     assert_non_null(finding_about(&exam, "1 Python environment"));
     size_t last = 0;
-    while (gp_check_at(last + 1))
+    while (gp_check_at(&gp_checks_all, last + 1))
         last++;
     assert_int_equal(exam.place, last + 1);
 }

@@ -4,6 +4,7 @@
 #include "abi/nvml_return.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "doctor/checks/all.h"
 #include "doctor/entries.h"
 #include "doctor/exam.h"
 #include "doctor/explain/explain_line.h"
@@ -157,7 +158,7 @@ static void entries(void **state)
     for (size_t i = 0; i < gp_entry_count; i++) {
         const struct gp_entry *e = &gp_entries[i];
         size_t length;
-        if (gp_exam_unknown(e->look, &length))
+        if (gp_exam_unknown(&gp_checks_all, e->look, &length))
             fail_msg("%s looks at %s: there is no such check", e->id, e->look);
         assert_ptr_equal(gp_entry_find(e->id), e);
         assert_non_null(gp_family_find(e->family));

@@ -1,6 +1,7 @@
 /* Checks of health on snapshots made by hand: what no simulated driver is brought to say. */
 #include "rows.h"
 
+#include "doctor/checks/all.h"
 #include "doctor/exam.h"
 #include "doctor/readers/gpuset.h"
 #include "doctor/readers/nvidia.h"
@@ -50,7 +51,7 @@ static int reset(void **state)
     snapshot.device_count = GPUS;
     temporary_name(root, sizeof(root), "health");
     assert_non_null(mkdtemp(root));
-    assert_int_equal(gp_exam_open(&exam, root, none), 0);
+    assert_int_equal(gp_exam_open(&exam, &gp_checks_all, root, none), 0);
     exam.snapshot = &snapshot;
     return 0;
 }

@@ -296,7 +296,7 @@ static void note_unknown_gpus(struct gp_exam *exam, const struct gp_client *clie
             gp_tables_state()->date);
 }
 
-void gp_advise(struct gp_exam *exam, enum gp_subject subject, const struct gp_client *client)
+void gp_exam_advise(struct gp_exam *exam, enum gp_subject subject, const struct gp_client *client)
 {
     switch (subject) {
     case GP_SUBJECT_TORCH:

@@ -8,7 +8,7 @@
 
 struct gp_strbuf;
 
-void gp_advise(struct gp_exam *exam, enum gp_subject subject, const struct gp_client *client);
+void gp_exam_advise(struct gp_exam *exam, enum gp_subject subject, const struct gp_client *client);
 
 /* advice_report.c: append the findings as text, after the machine they are for, `has_sources`: with
  * the sources of facts; or as the document gpulse.advice/1 and a newline. */

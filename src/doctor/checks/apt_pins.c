@@ -166,7 +166,7 @@ static void release(struct gp_exam *exam, struct gp_fix **at)
     }
 }
 
-void gp_checks_finish(struct gp_exam *exam, struct gp_finding *first)
+void gp_apt_release_pins(struct gp_exam *exam, struct gp_finding *first)
 {
     struct gp_finding *last = exam->last;
     for (struct gp_finding *f = is_apt(exam) ? first : NULL; f; f = f->next) {

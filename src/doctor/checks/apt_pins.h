@@ -5,6 +5,10 @@
 #include <stdbool.h>
 
 struct gp_exam;
+struct gp_finding;
+
+/* Puts before each command of these findings what lifts the pins that keep its packages back. */
+void gp_apt_release_pins(struct gp_exam *exam, struct gp_finding *first);
 
 /* Adds how to get the container toolkit from NVIDIA's repository, if apt has been told to prefer
  * the one of the distribution that is installed. `packages`: names of the installed ones.

@@ -1,4 +1,4 @@
-/* The CUDA checks that look at the user's environment. */
+/* The checks of CUDA, in several files; cuda.c has their table. */
 #ifndef GP_DOCTOR_CHECKS_CUDA_H
 #define GP_DOCTOR_CHECKS_CUDA_H
 

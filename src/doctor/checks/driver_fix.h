@@ -1,4 +1,5 @@
-/* Fixes that several driver findings share. Each function adds to the current finding. */
+/* Fixes that several findings about the driver share, and what they ask first. Those with _fix_ add
+ * to the current finding. */
 #ifndef GP_DOCTOR_CHECKS_DRIVER_FIX_H
 #define GP_DOCTOR_CHECKS_DRIVER_FIX_H
 

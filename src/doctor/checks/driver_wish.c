@@ -1,4 +1,5 @@
-/* What the driver for this machine's GPUs must be, and how findings name GPUs and module. */
+/* What the driver for this machine's GPUs must be; how findings name GPUs and module, and quote the
+ * log; the reboot. */
 #include "doctor/checks/driver_fix.h"
 
 #include "doctor/readers/gpuset.h"

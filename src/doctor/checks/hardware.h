@@ -8,6 +8,13 @@
 void gp_hardware_check_wakes(struct gp_exam *exam);
 void gp_hardware_check_regions(struct gp_exam *exam);
 
+/* Whether a GPU is in a low-power state. It then reads like one that is lost; reading its
+ * configuration would wake it. */
+bool gp_hardware_is_asleep(struct gp_exam *exam, const char *bus_id);
+
+/* "/sys/bus/pci/devices/0000:65:00.0/config" */
+const char *gp_hardware_path(struct gp_exam *exam, const char *bus_id, const char *name);
+
 /* hardware_cpu.c: a CPU without AVX, which something needs, or which is a hypervisor's
  * generic one. */
 bool gp_hardware_lacks_avx(struct gp_exam *exam);
@@ -15,13 +22,6 @@ void gp_hardware_check_cpu(struct gp_exam *exam);
 
 /* hardware_speed.c */
 void gp_hardware_check_speed(struct gp_exam *exam);
-
-/* Whether a GPU is in a low-power state. It then reads like one that is lost; reading its
- * configuration would wake it. */
-bool gp_hardware_is_asleep(struct gp_exam *exam, const char *bus_id);
-
-/* "/sys/bus/pci/devices/0000:65:00.0/config" */
-const char *gp_hardware_path(struct gp_exam *exam, const char *bus_id, const char *name);
 
 /* hardware_gone.c: reports why the bus has no NVIDIA GPU; false: nothing says that it should
  * have one. */

@@ -1,4 +1,4 @@
-/* The checks of services; system.c has their rows. */
+/* The checks of services, packages and settings around GPU jobs; system.c has their rows. */
 #ifndef GP_DOCTOR_CHECKS_SERVICES_H
 #define GP_DOCTOR_CHECKS_SERVICES_H
 
