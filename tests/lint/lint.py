@@ -285,6 +285,14 @@ def rule_everything_is_built():
             yield name, 1, "no meson.build lists it"
 
 
+def rule_sources_stand_alone():
+    """A line each, so that a new file is one new line."""
+    for name in FILES:
+        for number, line in numbered(text_of(name)) if name.endswith("meson.build") else ():
+            if len(re.findall(r"'src/[\w/]+\.c'", line)) > 2:
+                yield name, number, "one source per line"
+
+
 def rule_options_exclude_options():
     """What an option excludes or needs is the name of another one, in its table or in the rows that tables share."""
     shared = "\n".join(text_of(name) for name in FILES if re.match(r"src/cmd/.*\.h$", name))
