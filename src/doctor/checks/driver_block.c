@@ -392,7 +392,7 @@ static bool has_dracut(struct gp_exam *exam)
 }
 
 /* What NVIDIA's module said at boot of GPUs that another driver has. Later, it only says that
- * somebody tried again: nvidia-smi loads it. */
+ * it was loaded again, as nvidia-smi does. */
 static const struct gp_log_line *taken_at_boot(struct gp_exam *exam)
 {
     const uint64_t boot_ns = 120 * GP_NS_PER_S;

@@ -119,7 +119,7 @@ static bool is_about(const char *line, size_t n, const struct sleep_unit *unit, 
             memmem(at, n, unit->words, strlen(unit->words)));
 }
 
-/* Whether so much time passed between two lines of a log that no such service takes it. */
+/* Whether more time passed between two lines of a log than such a service takes. */
 static bool is_long(struct gp_exam *exam, const char *from, const char *to)
 {
     enum { LONGEST_S = 45 };

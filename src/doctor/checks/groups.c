@@ -3,6 +3,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/readers/access.h"
+#include "doctor/readers/processes.h"
 #include "doctor/readers/services.h"
 
 #include <string.h>
@@ -72,15 +73,14 @@ static bool has_own_users(const struct gp_exam *exam)
 /* The status of the first process of the unit, "/proc/900/status"; NULL: none is seen. */
 static const char *status_of(struct gp_exam *exam, const char *unit)
 {
-    char **names, line[512];
-    const char *mark = gp_exam_text(exam, "/system.slice/%s", unit);
-    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
-    for (long i = 0; i < n; i++)
-        if (names[i][strspn(names[i], "0123456789")] == '\0' &&
-            gp_files_read(&exam->files, gp_exam_text(exam, "/proc/%s/cgroup", names[i]), line,
+    char line[512];
+    const char *mark = gp_exam_text(exam, "/system.slice/%s", unit), *folder;
+    struct gp_processes all = gp_processes_of(exam);
+    while ((folder = gp_processes_next(exam, &all, "")))
+        if (gp_files_read(&exam->files, gp_exam_text(exam, "%s/cgroup", folder), line,
                           sizeof(line)) > 0 &&
             strstr(line, mark))
-            return gp_exam_text(exam, "/proc/%s/status", names[i]);
+            return gp_exam_text(exam, "%s/status", folder);
     return NULL;
 }
 

@@ -1,6 +1,8 @@
 /* Processes that use a GPU although the session that started them has ended. */
 #include "doctor/checks/health.h"
 
+#include "doctor/readers/processes.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,11 +103,10 @@ static const char *command_of(struct gp_exam *exam, const char *folder)
     return gp_exam_text(exam, "%s%s%s", name, is_script ? " " : "", is_script ? script : "");
 }
 
-static bool read_one(struct gp_exam *exam, const char *number, struct orphan *ret)
+static bool read_one(struct gp_exam *exam, const char *folder, struct orphan *ret)
 {
     static const char own[] = "nvidia-"; /* daemons of the driver, also started by hand */
     char stat[TEXT], name[32];
-    const char *folder = gp_exam_text(exam, "/proc/%s", number);
     if (gp_files_read(&exam->files, gp_exam_text(exam, "%s/stat", folder), stat, sizeof(stat)) <=
             0 ||
         !is_detached(stat) ||
@@ -113,8 +114,9 @@ static bool read_one(struct gp_exam *exam, const char *number, struct orphan *re
          strncmp(name, own, sizeof(own) - 1) == 0) ||
         !has_outlasted(exam, folder))
         return false;
-    *ret = (struct orphan){
-        .folder = folder, .device = device_of(exam, folder), .pid = strtoul(number, NULL, 10)};
+    *ret = (struct orphan){.folder = folder,
+                           .device = device_of(exam, folder),
+                           .pid = strtoul(strrchr(folder, '/') + 1, NULL, 10)};
     if (!ret->device)
         return false;
     ret->command = command_of(exam, folder);
@@ -125,12 +127,11 @@ static bool read_one(struct gp_exam *exam, const char *number, struct orphan *re
 /* At most `most` of them; returns their number. */
 static size_t find_orphans(struct gp_exam *exam, struct orphan *ret, size_t most)
 {
-    char **names;
+    struct gp_processes all = gp_processes_of(exam);
+    const char *folder;
     size_t count = 0;
-    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
-    for (long i = 0; i < n && count < most; i++)
-        if (!names[i][strspn(names[i], "0123456789")])
-            count += read_one(exam, names[i], &ret[count]);
+    while (count < most && (folder = gp_processes_next(exam, &all, "")))
+        count += read_one(exam, folder, &ret[count]);
     return count;
 }
 

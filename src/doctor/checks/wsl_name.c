@@ -29,8 +29,8 @@ static bool is_bitsandbytes(const struct gp_pyenv *env, struct user *ret)
     return true;
 }
 
-/* Whether a directory to which cuDNN's own search path may lead has the name: a link that somebody
- * made, or conda's. */
+/* Whether a directory to which cuDNN's own search path may lead has the name: a link made by
+ * hand, or conda's. */
 static bool has_link(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const char *const files[] = {"nvidia/cudnn/lib/libcuda.so", "torch/lib/libcuda.so"};

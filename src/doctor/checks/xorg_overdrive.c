@@ -37,7 +37,8 @@ static bool is_known_kernel(struct gp_exam *exam)
 }
 
 /* What login screens print when they have waited for a display server in vain, and when something
- * has come up, be it Wayland. One that is missing or that gives up is reported with other words. */
+ * has come up, also with Wayland. One that is missing or that gives up is reported with other
+ * words. */
 static const struct {
     const char *program, *words;
     bool is_failure;

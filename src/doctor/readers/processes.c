@@ -21,8 +21,8 @@ const char *gp_processes_next(struct gp_exam *exam, struct gp_processes *process
         if (number[strspn(number, "0123456789")])
             continue;
         (void)snprintf(path, sizeof(path), "/proc/%.20s/comm", number);
-        if (gp_files_line(&exam->files, path, name, sizeof(name)) &&
-            strncmp(name, start, strlen(start)) == 0)
+        if (!*start || (gp_files_line(&exam->files, path, name, sizeof(name)) &&
+                        strncmp(name, start, strlen(start)) == 0))
             return gp_exam_text(exam, "/proc/%s", number);
     }
     return NULL;

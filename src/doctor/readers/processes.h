@@ -11,8 +11,8 @@ struct gp_processes {
 
 struct gp_processes gp_processes_of(struct gp_exam *exam);
 
-/* The folder of the next process whose name begins with `start`, "/proc/900"; NULL: there is no
- * more. The kernel keeps 15 bytes of a name. */
+/* The folder of the next process whose name begins with `start` ("": of any), "/proc/900"; NULL:
+ * there is no more. The kernel keeps 15 bytes of a name. */
 const char *gp_processes_next(struct gp_exam *exam, struct gp_processes *processes,
                               const char *start);
 
