@@ -86,6 +86,14 @@ def folders_in_a_folder_have_ranks():
 
 
 @test
+def few_include_the_public_header():
+    own = {"include/gpulse/gpulse.h": "", "src/lib/x.c": '#include "gpulse/gpulse.h"\n'}
+    assert findings(own, rule="layers") == []
+    found = findings({**own, "src/base/x.c": '#include "gpulse/gpulse.h"\n'}, rule="layers")
+    assert found == ["src/base/x.c:1: base must not include include/gpulse/gpulse.h"], found
+
+
+@test
 def every_file_is_built():
     rule, build = "everything-is-built", "'src/doctor/readers/docker.c',\n"
     files = {"src/doctor/readers/docker.c": "", "meson.build": build}

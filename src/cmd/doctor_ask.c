@@ -3,52 +3,10 @@
 #include "cmd/doctor_verbs.h"
 
 #include "base/err.h"
-#include "doctor/exam.h"
+#include "doctor/checks/health.h"
 #include "model/snapshot.h"
 
 enum { TIMEOUT_S = 2 };
-
-/* The metrics that the health checks need. */
-static const enum gp_metric wanted[] = {
-    GP_COUNT, GP_EXCLUDED,
-    /* identity */
-    GP_NAME, GP_STATUS, GP_PCI_BUS_ID, GP_SERIAL, GP_MINOR_NUMBER, GP_BRAND, GP_ARCHITECTURE,
-    GP_INFOROM_CHECKSUM, GP_DRIVER_VERSION, GP_COMPUTE_CAP, GP_UUID,
-    /* memory */
-    GP_MEMORY_TOTAL, GP_MEMORY_USED, GP_MEMORY_RESERVED, GP_MEMORY_FREE, GP_MEMORY_PROCESSES,
-    GP_MEMORY_UNATTRIBUTED, GP_BAR1_TOTAL,
-    /* temperature and power */
-    GP_TEMPERATURE_GPU, GP_TEMPERATURE_TLIMIT, GP_TEMPERATURE_MEMORY, GP_THRESHOLD_SLOWDOWN,
-    GP_THRESHOLD_GPU_MAX, GP_THRESHOLD_MEMORY_MAX, GP_TLIMIT_SLOWDOWN, GP_POWER_LIMIT,
-    GP_POWER_LIMIT_DEFAULT, GP_POWER_SOURCE, GP_REASON_HW_SLOWDOWN, GP_REASON_HW_THERMAL,
-    GP_REASON_HW_POWER_BRAKE, GP_REASON_SW_THERMAL, GP_COUNTER_HW_THERMAL,
-    GP_COUNTER_HW_POWER_BRAKE,
-    /* memory errors */
-    GP_ECC_MODE, GP_ECC_MODE_PENDING, GP_ECC_MODE_DEFAULT, GP_ECC_UNCORRECTED_VOLATILE,
-    GP_ECC_SRAM_AGGREGATE_PARITY, GP_ECC_SRAM_AGGREGATE_SECDED, GP_ECC_SRAM_THRESHOLD,
-    GP_ECC_CHANNEL_REPAIR, GP_ECC_TPC_REPAIR, GP_ECC_UNREPAIRABLE, GP_RETIRED_SBE, GP_RETIRED_DBE,
-    GP_RETIRED_PENDING, GP_REMAPPED_UNCORRECTABLE, GP_REMAPPED_PENDING, GP_REMAPPED_FAILURE,
-    GP_HISTOGRAM_NONE,
-    /* modes */
-    GP_PERSISTENCE_MODE, GP_COMPUTE_MODE, GP_MIG_MODE, GP_MIG_MODE_PENDING, GP_RECOVERY_ACTION,
-    GP_RESET_REQUIRED, GP_RESET_DRAIN, GP_DISPLAY_ACTIVE,
-    /* connections */
-    GP_FABRIC_STATE, GP_FABRIC_STATUS, GP_FABRIC_HEALTH, GP_FABRIC_BANDWIDTH,
-    GP_FABRIC_CONFIGURATION, GP_NVLINK_COUNT, GP_NVLINK_ACTIVE, GP_LINK_REMOTE_TYPE,
-    GP_LINK_UNRECOVERED, GP_PEER_NUMBER, GP_PEER_READ, GP_PEER_LINKS};
-
-static struct gp_want want_all(void)
-{
-    struct gp_want want = {
-        .processes = true,
-        .mig = true,
-        .lists = UINT32_C(1) << gp_list_index(GP_SCOPE_LINK) | UINT32_C(1)
-                                                                   << gp_list_index(GP_SCOPE_PEER),
-    };
-    for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
-        gp_metric_set_add(&want.metrics, wanted[i]);
-    return want;
-}
 
 /* A copy of a machine's files has no driver to query, unless one is simulated. */
 static bool has_driver(void)
@@ -80,7 +38,7 @@ static bool has_silent_gpu(const struct gp_snapshot *snapshot)
 
 struct gp_snapshot *gp_doctor_ask_driver(struct gp_exam *exam)
 {
-    struct gp_want want = want_all();
+    struct gp_want want = gp_health_want();
     struct gp_err err = {0};
     if (!has_driver())
         return NULL;

@@ -1,7 +1,6 @@
 /* gpulse-top: the live monitor. */
 #include "cmd/app.h"
 #include "cmd/top.h"
-#include "cmd/top_want.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -14,6 +13,7 @@
 #include "tui/plain.h"
 #include "tui/term.h"
 #include "tui/ui.h"
+#include "tui/want.h"
 #include "why/gather.h"
 
 #include <errno.h>

@@ -94,12 +94,11 @@ def numbered(text):
 # ---------------------------------------------------------------- rules: yield path, line, message
 
 def folder_of(name):
-    """The layer of a file: "base" for src/base/cli.h, "doctor/checks" for src/doctor/checks/amd.c, "sim" for sim/x.c,
-    "cmd" for src/main.c."""
+    """The layer of a file: "base" for src/base/cli.h, "doctor/checks" for src/doctor/checks/amd.c, "sim" for sim/x.c."""
     parts = name.split("/")
     if parts[0] == "src":
         folder = "/".join(parts[1:-1])
-        return folder if folder in RANKS else parts[1] if len(parts) > 2 else "cmd"
+        return folder if folder in RANKS else parts[1]
     return parts[0]
 
 
@@ -118,8 +117,10 @@ def may_include(name, included):
         return True
     if mine == "abi":
         return False
-    if other in ("abi", "include"):
-        return mine in ("sim", "source", "bench", "inject") or other == "include"
+    if other == "abi":
+        return mine in ("sim", "source", "bench", "inject")
+    if other == "include":
+        return mine in ("lib", "cmd")
     if mine == "sim":
         return other in ("base", "data")
     if mine in RANKS and other in RANKS:
@@ -164,8 +165,7 @@ def rule_banned_functions():
 
 def rule_printing_below_cmd():
     for name in OWN_C:
-        if not name.startswith("src/") or name.startswith(PRINTING_FOLDERS) or \
-                name.count("/") == 1:
+        if not name.startswith("src/") or name.startswith(PRINTING_FOLDERS):
             continue
         yield from calls(name, PRINTING)
         for number, line in numbered(code_of(name)):

@@ -3,6 +3,10 @@
 #define GP_DOCTOR_CHECKS_HEALTH_H
 
 #include "doctor/readers/gpuset.h"
+#include "source/source.h"
+
+/* What the health checks read of the driver. */
+struct gp_want gp_health_want(void);
 
 /* Whether a driver should respond: it was queried, and there is something to query. */
 bool gp_health_is_expected(struct gp_exam *exam);

@@ -239,6 +239,15 @@ static const struct rule rules[] = {
      .cure = GP_CURE_FABRIC, .summary = "the NVLink fabric does not provide its full bandwidth"},
 };
 
+void gp_health_rules_want(struct gp_metric_set *metrics)
+{
+    for (size_t r = 0; r < GP_ARRAY_LEN(rules); r++) {
+        gp_metric_set_add(metrics, rules[r].metric);
+        if (rules[r].other)
+            gp_metric_set_add(metrics, rules[r].other);
+    }
+}
+
 /* ---- evaluation ---- */
 
 static bool is_of(const struct rule *rule, const struct gp_exam *exam)

@@ -1,6 +1,6 @@
 /* What gpulse top reads. */
-#ifndef GP_CMD_TOP_WANT_H
-#define GP_CMD_TOP_WANT_H
+#ifndef GP_TUI_WANT_H
+#define GP_TUI_WANT_H
 
 #include "source/source.h"
 

@@ -1,4 +1,4 @@
-#include "cmd/top_want.h"
+#include "tui/want.h"
 
 enum { HOST_EVERY_MS = 2000 }; /* reading them takes longer than reading a GPU */
 
