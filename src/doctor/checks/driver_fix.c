@@ -187,8 +187,7 @@ static void install_of_release(struct gp_exam *exam, const struct gp_choice *cho
     gp_exam_command(exam, "install the newest driver of this release", "sudo apt install %s%s",
                     choice->row->package, choice->is_open ? "-open" : "");
     if (choice->row->release >= FIRST_WITH_MONTH)
-        gp_exam_advice(exam, "if apt does not find it: the archive of this release is now at "
-                             "old-releases.ubuntu.com, as it is no longer supported");
+        gp_driver_fix_archived(exam, "old-releases.ubuntu.com");
 }
 
 /* Nobody packages such a driver for this release. */

@@ -41,6 +41,9 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice);
 void gp_driver_fix_debian(struct gp_exam *exam, const struct gp_choice *choice);
 void gp_driver_fix_debian_legacy(struct gp_exam *exam, unsigned branch);
 
+/* What to do where apt finds nothing, because an old release's packages moved to this host. */
+void gp_driver_fix_archived(struct gp_exam *exam, const char *host);
+
 /* Whether Debian's package with the open modules is installed, or was begun to be. Its branches do
  * not build on every kernel that the proprietary ones build on. */
 bool gp_driver_has_open_package(struct gp_exam *exam);

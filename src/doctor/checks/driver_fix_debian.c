@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-enum { NEWEST_DEBIAN = 13 };
+enum { OLDEST_ONLINE = 11, NEWEST_DEBIAN = 13 };
+
+static const char archive[] = "archive.debian.org"; /* of releases before the oldest online */
 
 static const char apt_folder[] = "/etc/apt/sources.list.d", apt_list[] = "/etc/apt/sources.list",
                   apt_stanzas[] = "/etc/apt/sources.list.d/debian.sources";
@@ -163,6 +165,21 @@ static const char *legacy_package(struct gp_exam *exam, unsigned branch)
                                    : gp_exam_text(exam, "%s-driver %s-smi", name, name);
 }
 
+void gp_driver_fix_archived(struct gp_exam *exam, const char *host)
+{
+    gp_exam_advice(exam,
+                   "if apt does not find it: the archive of this release is now at %s, as it is no "
+                   "longer supported",
+                   host);
+}
+
+/* Whether apt fetches packages from this host. */
+static bool is_fetched_from(struct gp_exam *exam, const char *host)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, apt_list, 1 << 16, NULL);
+    return text && strstr(text, host);
+}
+
 /* With the components of the archive that have it, and the headers for its module. */
 static void install_package(struct gp_exam *exam, const char *package)
 {
@@ -178,6 +195,9 @@ static void install_package(struct gp_exam *exam, const char *package)
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN,
                        strcmp(exam->machine.arch, "aarch64") == 0 ? "arm64" : "amd64", package);
+    unsigned release = gp_version_major(exam->machine.distro_version);
+    if (release > 0 && release < OLDEST_ONLINE && !is_fetched_from(exam, archive))
+        gp_driver_fix_archived(exam, archive);
 }
 
 void gp_driver_fix_debian_legacy(struct gp_exam *exam, unsigned branch)
