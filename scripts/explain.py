@@ -292,7 +292,7 @@ def write(out, entries, families, patterns):
                    f"{quote(f['check'])}, {count}}},\n")
     out.append(f"}};\nconst size_t gp_family_count = {len(names)};\n\n")
     unless = [u for entry in order for u in entry.unless]
-    out.append("const struct gp_entry gp_entries[] = {\n")
+    out.append("const struct gp_error_entry gp_entries[] = {\n")
     first = 0
     for e in order:
         v = e.values

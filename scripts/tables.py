@@ -25,7 +25,7 @@ def quoted(cell):
 
 class Kind:
     """How a cell is checked and stored. The loader of tables at run time does the same, from the
-    members of enum gp_store, a POSIX expression for the whole cell, and words for what it matches.
+    members of enum gp_table_store, a POSIX expression for the whole cell, and words for what it matches.
     """
 
     def __init__(self, store, pattern, words, convert, absent=None):
@@ -359,7 +359,7 @@ def write(out, struct, rows):
 
 def write_columns(out, name):
     struct, columns, key = TABLES[name]
-    out.append(f"static const struct gp_column columns_of_{name}[] = {{\n")
+    out.append(f"static const struct gp_table_column columns_of_{name}[] = {{\n")
     for column, kind in columns.items():
         pattern = f'"^({kind.pattern})$"' if kind.pattern else "NULL"
         is_optional = "false" if kind.absent is None else "true"

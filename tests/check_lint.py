@@ -94,6 +94,16 @@ def few_include_the_public_header():
 
 
 @test
+def a_tag_is_one_struct():
+    rule, used = "struct-tags-are-unique", "struct gp_cell *cell;\nstruct gp_cell;\n/*\nstruct gp_cell {\n*/\n"
+    files = {"src/tape/scene.h": "struct gp_cell {\n", "src/tui/cells.c": used}
+    assert findings({**files, "src/a.c": "struct cell {\n", "src/b.c": "struct cell {\n"}, rule=rule) == []
+    found = findings({**files, "src/tui/cells.h": "\nenum gp_cell {\n", "sim/x.c": "struct sim_y {\n",
+                      "sim/y.h": "union sim_y {\n"}, rule=rule)
+    assert found == ["sim/y.h:1: sim_y is also in sim/x.c", "src/tui/cells.h:2: gp_cell is also in src/tape/scene.h"], found
+
+
+@test
 def every_file_is_built():
     rule, build = "everything-is-built", "'src/doctor/readers/docker.c',\n"
     files = {"src/doctor/readers/docker.c": "", "meson.build": build}

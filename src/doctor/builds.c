@@ -100,8 +100,8 @@ static bool is_better(const struct gp_build *a, const struct gp_build *b)
     return order > 0 || (order == 0 && gp_version_compare(a->cuda, b->cuda) > 0);
 }
 
-struct gp_judgement gp_build_judge(const struct gp_build *build, const struct gp_target *target,
-                                   unsigned *ret_capability)
+struct gp_judgement gp_build_judge(const struct gp_build *build,
+                                   const struct gp_build_target *target, unsigned *ret_capability)
 {
     struct gp_judgement judgement = {.fit = GP_FIT_WORKS, .driver = ""};
     *ret_capability = 0;
@@ -117,7 +117,7 @@ struct gp_judgement gp_build_judge(const struct gp_build *build, const struct gp
 
 /* PTX runs on newer GPUs, but the libraries of an older CUDA have no code for a GPU that came
  * later: such a build starts, and fails later. */
-static bool has_libraries(const struct gp_build *build, const struct gp_target *target)
+static bool has_libraries(const struct gp_build *build, const struct gp_build_target *target)
 {
     for (size_t i = 0; i < target->count; i++) {
         const struct gp_arch *arch = gp_arch_find(target->capabilities[i]);
@@ -133,7 +133,7 @@ static bool is_version(const char *version, const char *asked)
     return !asked || (strncmp(version, asked, n) == 0 && (!version[n] || version[n] == '.'));
 }
 
-bool gp_build_best(enum gp_framework framework, const struct gp_target *target,
+bool gp_build_best(enum gp_framework framework, const struct gp_build_target *target,
                    struct gp_build *ret)
 {
     struct gp_build build;
@@ -152,7 +152,7 @@ bool gp_build_best(enum gp_framework framework, const struct gp_target *target,
 
 bool gp_build_newest(enum gp_framework framework, const char *version, struct gp_build *ret)
 {
-    const struct gp_target any = {.driver = "", .version = version};
+    const struct gp_build_target any = {.driver = "", .version = version};
     return gp_build_best(framework, &any, ret);
 }
 

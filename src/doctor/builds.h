@@ -37,7 +37,7 @@ struct gp_build {
 bool gp_build_at(enum gp_framework framework, size_t place, struct gp_build *ret);
 
 /* What a build must run on, and which it must be. */
-struct gp_target {
+struct gp_build_target {
     const char *driver; /* "": can be chosen */
     const unsigned *capabilities;
     size_t count;
@@ -46,12 +46,12 @@ struct gp_target {
 
 /* Whether a build runs on all GPUs of a target; otherwise the problem on the first GPU where it
  * does not, and which GPU that is. A build without a list of architectures does not run. */
-struct gp_judgement gp_build_judge(const struct gp_build *build, const struct gp_target *target,
-                                   unsigned *ret_capability);
+struct gp_judgement gp_build_judge(const struct gp_build *build,
+                                   const struct gp_build_target *target, unsigned *ret_capability);
 
 /* The best build that runs: the newest version, and of its builds the most common one. False: there
  * is none. */
-bool gp_build_best(enum gp_framework framework, const struct gp_target *target,
+bool gp_build_best(enum gp_framework framework, const struct gp_build_target *target,
                    struct gp_build *ret);
 
 /* The newest build of a version, regardless of GPUs and driver; false: there is no such version. */

@@ -173,7 +173,7 @@ enum gp_code gp_code_for(const char *list, unsigned capability)
 
 /* ---- the verdict ---- */
 
-const char *gp_fit_word(enum gp_fit fit)
+const char *gp_code_fit_word(enum gp_code_fit fit)
 {
     static const char *const words[] = {
 #define X(id, word) word,
@@ -184,7 +184,8 @@ const char *gp_fit_word(enum gp_fit fit)
 }
 
 /* GP_FIT_WORKS, or the problem between a GPU and a driver. */
-static enum gp_fit judge_driver(const char *driver, const struct gp_arch *arch, unsigned *branch)
+static enum gp_code_fit judge_driver(const char *driver, const struct gp_arch *arch,
+                                     unsigned *branch)
 {
     unsigned have = gp_version_major(driver);
     if (have > 0 && have < arch->first_branch) {

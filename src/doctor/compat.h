@@ -69,16 +69,16 @@ enum gp_code gp_code_for(const char *list, unsigned capability);
     X(NEEDS_DRIVER, "needs a newer driver")                                                        \
     X(NO_DRIVER, "no driver supports both")
 
-enum gp_fit {
+enum gp_code_fit {
 #define X(id, word) GP_FIT_##id,
     GP_FITS(X)
 #undef X
 };
 
-const char *gp_fit_word(enum gp_fit fit);
+const char *gp_code_fit_word(enum gp_code_fit fit);
 
 struct gp_judgement {
-    enum gp_fit fit;
+    enum gp_code_fit fit;
     enum gp_code code;
     const char *driver; /* NEEDS_DRIVER, NO_DRIVER: the oldest driver that suffices */
     unsigned branch;    /* DRIVER_TOO_OLD: the first branch that supports the GPU; DRIVER_TOO_NEW,

@@ -12,10 +12,10 @@ enum { LINE_SIZE = 4096, ORDINARY = 1000 }; /* as in scripts/explain.py */
 
 static int compare_id(const void *key, const void *row)
 {
-    return strcmp(key, ((const struct gp_entry *)row)->id);
+    return strcmp(key, ((const struct gp_error_entry *)row)->id);
 }
 
-const struct gp_entry *gp_entry_find(const char *id)
+const struct gp_error_entry *gp_entry_find(const char *id)
 {
     return bsearch(id, gp_entries, gp_entry_count, sizeof(gp_entries[0]), compare_id);
 }
@@ -25,7 +25,7 @@ const struct gp_entry *gp_entry_find(const char *id)
 enum { BUCKETS = 1 << 12, FILTER_BITS = 1 << 16 };
 
 static uint16_t heads[BUCKETS], links[GP_PATTERNS_MAX]; /* index of a pattern plus 1; 0: the end */
-static uint64_t filter[FILTER_BITS / 64];            /* of all windows: it fits in the L1 cache */
+static uint64_t filter[FILTER_BITS / 64]; /* of all windows: it fits in the L1 cache */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static uint64_t hash_of(uint64_t last)
@@ -101,7 +101,7 @@ static bool matches(const struct gp_pattern *pattern, const struct text *text)
     return true;
 }
 
-static bool is_excluded(const struct gp_entry *entry, const struct text *text)
+static bool is_excluded(const struct gp_error_entry *entry, const struct text *text)
 {
     for (unsigned i = 0; i < entry->unless_count; i++)
         if (matches(&gp_unless[entry->first_unless + i], text))
@@ -123,7 +123,7 @@ static void take_text(struct text *text, const char *line)
 struct search {
     struct text text;
     uint64_t tried[GP_PATTERNS_MAX / 64];
-    const struct gp_entry *best;
+    const struct gp_error_entry *best;
     unsigned weight;
 };
 
@@ -143,7 +143,7 @@ static void try_patterns(struct search *s, uint64_t hash)
     }
 }
 
-const struct gp_entry *gp_entry_of_line(const char *line, unsigned *ret_weight)
+const struct gp_error_entry *gp_entry_of_line(const char *line, unsigned *ret_weight)
 {
     struct search s = {.weight = 0};
     uint64_t last = 0;

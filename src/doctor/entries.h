@@ -14,7 +14,7 @@ enum {
 };
 
 /* Texts are "" if there is nothing to say. */
-struct gp_entry {
+struct gp_error_entry {
     const char *id; /* "docker.no-toolkit", "cuda.700"; for a line of the kernel, as in kmsg.def */
     const char *family; /* the name of its file, or "codes" */
     const char *title;  /* the program or library that reports it */
@@ -54,7 +54,7 @@ struct gp_entry_example {
     const char *line;
 };
 
-extern const struct gp_entry gp_entries[]; /* sorted by id */
+extern const struct gp_error_entry gp_entries[]; /* sorted by id */
 extern const size_t gp_entry_count;
 extern const struct gp_pattern gp_patterns[], gp_unless[];
 extern const size_t gp_pattern_count;
@@ -64,12 +64,12 @@ extern const struct gp_entry_example gp_entry_examples[]; /* for tests, which al
 extern const size_t gp_entry_example_count;
 
 /* NULL: unknown. */
-const struct gp_entry *gp_entry_find(const char *id);
+const struct gp_error_entry *gp_entry_find(const char *id);
 
 /* The entry whose pattern in the line is the most specific one, and the weight of that; NULL: no
  * pattern is in the line. Of equally specific ones, the first in the line wins. Each pattern is
  * tried at most once, and without backtracking. */
-const struct gp_entry *gp_entry_of_line(const char *line, unsigned *ret_weight);
+const struct gp_error_entry *gp_entry_of_line(const char *line, unsigned *ret_weight);
 
 /* Whether it is the weight of a pattern that wins only where no other one is in the line. */
 bool gp_entry_is_generic(unsigned weight);

@@ -80,7 +80,7 @@ static struct gp_finding *add_finding(struct gp_exam *exam, enum gp_verdict verd
 {
     static struct gp_finding spare; /* if memory runs out, the verdict still counts */
     struct gp_finding *finding = gp_arena_alloc(&exam->arena, 1, sizeof(*finding));
-    struct gp_outcome *outcome = &exam->outcomes[exam->place];
+    struct gp_check_outcome *outcome = &exam->outcomes[exam->place];
     if (verdict > outcome->verdict)
         outcome->verdict = verdict;
     if (!finding) {

@@ -20,7 +20,7 @@ struct gp_toolkits;
 
 enum { GP_EXAM_CHECKS = 160 };
 
-struct gp_outcome {
+struct gp_check_outcome {
     enum gp_verdict verdict;           /* the most severe of its findings */
     bool is_run;                       /* false: not selected, or not applicable here */
     const struct gp_check *root_cause; /* itself if it failed, or the failed check it depends on,
@@ -49,9 +49,9 @@ struct gp_exam {
     const struct gp_aside *asides;      /* answers of gp_framework_aside() */
     struct gp_finding *findings;        /* in the order of the checks */
     struct gp_finding *last;
-    const struct gp_check *check;               /* the running one */
-    size_t place;                               /* its index */
-    struct gp_outcome outcomes[GP_EXAM_CHECKS]; /* by index of the check */
+    const struct gp_check *check;                     /* the running one */
+    size_t place;                                     /* its index */
+    struct gp_check_outcome outcomes[GP_EXAM_CHECKS]; /* by index of the check */
 };
 
 /* Opens the root and reads the machine; `checks` are those that gp_exam_run() runs. The snapshot

@@ -46,7 +46,7 @@ static const struct gp_check *failed_need(const struct gp_exam *exam, const stru
 
 static void run_check(struct gp_exam *exam, const struct gp_check *check)
 {
-    struct gp_outcome *outcome = &exam->outcomes[exam->place];
+    struct gp_check_outcome *outcome = &exam->outcomes[exam->place];
     const struct gp_check *because = failed_need(exam, check);
     outcome->is_run = true;
     if (because) {

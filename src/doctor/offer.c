@@ -104,12 +104,12 @@ static bool is_newer(const struct gp_offer *row, const struct gp_offer *other)
     return !other || (other->branch > 0 && (row->branch == 0 || row->branch > other->branch));
 }
 
-static struct gp_choice choose_elsewhere(const struct gp_machine *machine,
-                                         const struct gp_wish *wish)
+static struct gp_offer_choice choose_elsewhere(const struct gp_machine *machine,
+                                               const struct gp_wish *wish)
 {
     unsigned usual = gp_driver_long_term()->branch;
     unsigned branch = wish->last > 0 ? wish->last : usual > wish->first ? usual : wish->first;
-    struct gp_choice choice = {GP_OFFER_ANY, NULL, branch, !wish->needs_proprietary};
+    struct gp_offer_choice choice = {GP_OFFER_ANY, NULL, branch, !wish->needs_proprietary};
     if (machine->distro == GP_DISTRO_OTHER)
         return choice;
     choice.from = GP_OFFER_NONE;
@@ -120,7 +120,7 @@ static struct gp_choice choose_elsewhere(const struct gp_machine *machine,
     return choice;
 }
 
-struct gp_choice gp_offer_choose(const struct gp_machine *machine, const struct gp_wish *wish)
+struct gp_offer_choice gp_offer_choose(const struct gp_machine *machine, const struct gp_wish *wish)
 {
     const struct gp_offer *best = NULL;
     for (size_t i = 0; i < gp_offer_count; i++)
@@ -129,6 +129,6 @@ struct gp_choice gp_offer_choose(const struct gp_machine *machine, const struct 
             best = &gp_offers[i];
     if (!best)
         return choose_elsewhere(machine, wish);
-    return (struct gp_choice){GP_OFFER_DISTRO, best, best->branch,
-                              best->modules & GP_MODULE_OPEN && !wish->needs_proprietary};
+    return (struct gp_offer_choice){GP_OFFER_DISTRO, best, best->branch,
+                                    best->modules & GP_MODULE_OPEN && !wish->needs_proprietary};
 }

@@ -30,7 +30,7 @@ enum gp_offer_from {
     GP_OFFER_ANY,    /* a distribution that is not in the table */
 };
 
-struct gp_choice {
+struct gp_offer_choice {
     enum gp_offer_from from;
     const struct gp_offer *row; /* with GP_OFFER_DISTRO */
     unsigned branch;            /* 0: the newest */
@@ -38,7 +38,8 @@ struct gp_choice {
 };
 
 /* The newest fitting driver that the distribution has; otherwise one from NVIDIA's repository. */
-struct gp_choice gp_offer_choose(const struct gp_machine *machine, const struct gp_wish *wish);
+struct gp_offer_choice gp_offer_choose(const struct gp_machine *machine,
+                                       const struct gp_wish *wish);
 
 /* The branch with the longest support. */
 const struct gp_driver *gp_driver_long_term(void);

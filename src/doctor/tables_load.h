@@ -13,7 +13,7 @@ struct gp_arena;
 struct gp_err;
 
 /* How a cell is stored in its member. */
-enum gp_store {
+enum gp_table_store {
     GP_STORE_TEXT,       /* const char * */
     GP_STORE_NUMBER,     /* unsigned */
     GP_STORE_HEX,        /* unsigned */
@@ -24,9 +24,9 @@ enum gp_store {
     GP_STORE_VERDICT,    /* enum gp_verdict */
 };
 
-struct gp_column {
+struct gp_table_column {
     const char *name;
-    enum gp_store store;
+    enum gp_table_store store;
     const char *pattern; /* for the whole cell, as a POSIX extended expression; NULL: any text */
     const char *words;   /* what a cell is that does not match: "no version" */
     bool is_optional;    /* it may be empty: 0 or "" */
@@ -36,7 +36,7 @@ struct gp_column {
 
 struct gp_table {
     const char *name; /* "chips" */
-    const struct gp_column *columns;
+    const struct gp_table_column *columns;
     size_t column_count;
     size_t row_size;
     void *rows;    /* &gp_chips, the pointer to them */

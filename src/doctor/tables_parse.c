@@ -83,7 +83,7 @@ static int read_cell(struct reader *r, char **ret, bool *ret_is_last)
 
 /* ---- cells ---- */
 
-static unsigned number_of(enum gp_store store, const char *cell)
+static unsigned number_of(enum gp_table_store store, const char *cell)
 {
     static const char *const verdicts[] = {"ok", "info", "skip", "warn", "fail"};
     char *end;
@@ -108,7 +108,7 @@ static unsigned number_of(enum gp_store store, const char *cell)
     }
 }
 
-static void store_cell(const struct gp_column *column, const char *cell, void *row)
+static void store_cell(const struct gp_table_column *column, const char *cell, void *row)
 {
     char *member = (char *)row + column->offset;
     if (column->store == GP_STORE_TEXT) {
@@ -132,7 +132,7 @@ static int read_row(struct reader *r, const struct gp_table *table, const regex_
 {
     bool is_last = false;
     for (size_t i = 0; i < table->column_count; i++) {
-        const struct gp_column *column = &table->columns[i];
+        const struct gp_table_column *column = &table->columns[i];
         char *cell;
         if (i > 0 && is_last)
             return gp_err_set(r->err, GP_EFORMAT, "%s:%zu: %zu cells, not %zu", r->file, r->line, i,
@@ -195,7 +195,7 @@ static int compare_texts(const char *a, const char *b)
     return order != 0 ? order : strcmp(a, b);
 }
 
-static int compare_cells(const struct gp_column *column, const char *a, const char *b)
+static int compare_cells(const struct gp_table_column *column, const char *a, const char *b)
 {
     const char *text_a, *text_b;
     unsigned number_a, number_b;

@@ -69,7 +69,7 @@ static void add(struct gp_estimate *e, enum gp_term_kind kind, double bytes, con
 static void add(struct gp_estimate *e, enum gp_term_kind kind, double bytes, const char *about,
                 const char *format, ...)
 {
-    struct gp_term *term = &e->terms[e->count++];
+    struct gp_estimate_term *term = &e->terms[e->count++];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(term->formula, sizeof(term->formula), format, args);
@@ -171,7 +171,7 @@ struct gp_estimate gp_estimate(const struct gp_model *m)
     return e;
 }
 
-const struct gp_term *gp_estimate_term(const struct gp_estimate *e, enum gp_term_kind kind)
+const struct gp_estimate_term *gp_estimate_term(const struct gp_estimate *e, enum gp_term_kind kind)
 {
     for (size_t i = 0; i < e->count; i++)
         if (e->terms[i].kind == kind)

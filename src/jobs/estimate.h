@@ -61,7 +61,7 @@ enum gp_term_kind {
 const char *gp_term_word(enum gp_term_kind kind);
 const char *gp_term_label(enum gp_term_kind kind);
 
-struct gp_term {
+struct gp_estimate_term {
     enum gp_term_kind kind;
     double bytes;
     char formula[112];
@@ -69,7 +69,7 @@ struct gp_term {
 };
 
 struct gp_estimate {
-    struct gp_term terms[GP_TERM__COUNT];
+    struct gp_estimate_term terms[GP_TERM__COUNT];
     size_t count;
     double states; /* weights, their copies, gradients, optimizer: the cost per parameter */
     double split;  /* the part that can be split evenly */
@@ -80,7 +80,8 @@ enum { GP_CONTEXT_BYTES = 512 << 20 }; /* per process and GPU; 0.3 to 1 GiB */
 
 struct gp_estimate gp_estimate(const struct gp_model *model);
 /* The term of that kind, or NULL. */
-const struct gp_term *gp_estimate_term(const struct gp_estimate *e, enum gp_term_kind kind);
+const struct gp_estimate_term *gp_estimate_term(const struct gp_estimate *e,
+                                                enum gp_term_kind kind);
 
 enum gp_room {
     GP_ROOM_UNKNOWN, /* the GPU does not report it */

@@ -217,7 +217,7 @@ static void add_title(struct gp_strbuf *sb, const struct gp_model *m)
 static void add_terms(struct gp_strbuf *sb, const struct gp_model *m, const struct gp_estimate *e)
 {
     for (size_t i = 0; i < e->count; i++) {
-        const struct gp_term *t = &e->terms[i];
+        const struct gp_estimate_term *t = &e->terms[i];
         gp_strbuf_addf(sb, "  %-15s  %9.2f GiB  = %s%s%s%s\n", gp_term_label(t->kind),
                        t->bytes / 0x1p30, t->formula, *t->about ? " (" : "", t->about,
                        *t->about ? ")" : "");

@@ -180,8 +180,8 @@ static void add_mib(struct cells *cells, const struct gp_smi_form *form, enum gp
 }
 
 /* A word of the driver, replaced if the table has an entry for it. */
-static void add_word(struct cells *cells, const struct gp_value *v, const struct gp_smi_word *words,
-                     const char *no_unit)
+static void add_word(struct cells *cells, const struct gp_value *v,
+                     const struct gp_smi_cell_word *words, const char *no_unit)
 {
     if (v->status != GP_STATUS_OK) {
         add_cell(cells, "%s%s", absence(v), no_unit);
@@ -249,7 +249,7 @@ static void add_memory(struct cells *cells, const struct printer *p, const struc
 
 static void add_compute_mode(struct cells *cells, const struct gp_device *d)
 {
-    static const struct gp_smi_word modes[] = {
+    static const struct gp_smi_cell_word modes[] = {
         {"Exclusive_Process", "E. Process"}, {"Exclusive_Thread", "E. Thread"}, {NULL, NULL}};
     add_word(cells, value_of(d, GP_COMPUTE_MODE), modes, "");
 }
@@ -272,7 +272,7 @@ static void print_gpu(const struct printer *p, const struct gp_device *d)
     const struct gp_value *name = value_of(d, GP_NAME);
     const struct gp_value *model = value_of(d, GP_DRIVER_MODEL);
     const struct gp_value *display = value_of(d, GP_DISPLAY_ACTIVE);
-    static const struct gp_smi_word on_off[] = {
+    static const struct gp_smi_cell_word on_off[] = {
         {"Enabled", "On"}, {"Disabled", "Off"}, {NULL, NULL}};
     struct cells cells = {.count = 0};
     add_cell(&cells, "%u", d->index);

@@ -41,9 +41,9 @@ static const struct gp_smi_box_column load = {
 static const char *const memory_470[] = {"%10s / %8s ", "%21s ", " %-21s"};
 static const char *const memory_550[] = {"%11s / %9s ", "%21s   ", " %-23s"};
 
-static const struct gp_smi_word modes_470[] = {
+static const struct gp_smi_cell_word modes_470[] = {
     {"Enabled", "On  "}, {"Disabled", "Off "}, {"TCC", "TCC "}, {"WDDM", "WDDM "}, {NULL, NULL}};
-static const struct gp_smi_word modes_530[] = {
+static const struct gp_smi_cell_word modes_530[] = {
     {"Enabled", "On "}, {"Disabled", "Off"}, {"TCC", "TCC  "}, {"WDDM", "WDDM "}, {NULL, NULL}};
 
 #define CARDS(card, bus) .box = {{&(card), &(bus), &load}, 3, 3, true, NULL}

@@ -22,7 +22,7 @@ struct gp_smi_box {
 };
 
 /* A word of the driver and its replacement in the cell. */
-struct gp_smi_word {
+struct gp_smi_cell_word {
     const char *word, *cell;
 };
 
@@ -32,7 +32,7 @@ struct gp_smi_gpu_box {
     struct gp_smi_box box;
     const char *banner;
     const char *const *memory; /* by enum gp_smi_memory */
-    const struct gp_smi_word *modes;
+    const struct gp_smi_cell_word *modes;
     size_t name_max;
     const char *no_unit; /* after a word that replaces a power value */
 };

@@ -106,14 +106,14 @@ static struct life *life_of(struct gp_derive *d, uint64_t process)
 static bool number_now(const struct gp_derive *d, const struct gp_tape_row *row, int column,
                        double *ret)
 {
-    const struct gp_cell *cell = gp_scene_cell(&d->scene, row, column);
+    const struct gp_tape_cell *cell = gp_scene_cell(&d->scene, row, column);
     return cell && cell->status == GP_STATUS_OK && gp_scene_number(&d->scene, row, column, ret);
 }
 
 /* The GPU computes for it: it does more than draw. */
 static bool computes(const struct gp_derive *d, const struct gp_tape_row *process)
 {
-    const struct gp_cell *type = gp_scene_cell(&d->scene, process, GP_PROCESS_TYPE);
+    const struct gp_tape_cell *type = gp_scene_cell(&d->scene, process, GP_PROCESS_TYPE);
     return type && type->status == GP_STATUS_OK && type->text && strpbrk(type->text, "CM");
 }
 

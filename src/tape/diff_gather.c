@@ -114,7 +114,7 @@ static bool is_when(enum when when, bool has_load, const struct gp_series_number
 static bool mask_share(const struct gp_series_piece *piece, const struct gp_tape_row *row,
                        int column, int64_t bits, double *ret)
 {
-    const struct gp_cell *cell = gp_scene_cell(piece->scene, row, column);
+    const struct gp_tape_cell *cell = gp_scene_cell(piece->scene, row, column);
     if (!cell || cell->status != GP_STATUS_OK || cell->text)
         return false;
     *ret = cell->number & bits ? 100 : 0;

@@ -107,7 +107,7 @@ static struct change change_of_value(const struct gp_value *v,
     return to;
 }
 
-static struct change change_of_cell(const struct gp_cell *cell, const struct gp_range *range)
+static struct change change_of_cell(const struct gp_tape_cell *cell, const struct gp_range *range)
 {
     struct change to = {.status = cell->status, .number = cell->number, .text = cell->text};
     if (range->count == 0 || cell->status != GP_STATUS_OK || cell->text ||
@@ -144,7 +144,7 @@ static bool is_present(enum gp_status status)
     return status == GP_STATUS_OK || status == GP_STATUS_STALE;
 }
 
-static bool is_same(const struct gp_cell *cell, const struct change *to)
+static bool is_same(const struct gp_tape_cell *cell, const struct change *to)
 {
     if (to->has_range || cell->status != to->status || !cell->text != !to->text)
         return false;
@@ -158,7 +158,8 @@ static void add_code(struct gp_strbuf *out, uint64_t n, enum code code)
     gp_bytes_add(out, n << CODE_BITS | code);
 }
 
-static void add_change(struct gp_strbuf *out, const struct gp_cell *cell, const struct change *to)
+static void add_change(struct gp_strbuf *out, const struct gp_tape_cell *cell,
+                       const struct change *to)
 {
     if (!is_present(to->status)) {
         add_code(out, to->status, CODE_ABSENT);
@@ -203,7 +204,7 @@ static int encode_cells(struct encoder *e, enum gp_tape_scope scope, size_t row)
     unsigned same = 0;
     gp_strbuf_reset(&e->scratch);
     for (unsigned i = 0; i < e->scene->scopes[scope].width; i++) {
-        struct gp_cell *cell = &e->scene->scopes[scope].rows[row].cells[i];
+        struct gp_tape_cell *cell = &e->scene->scopes[scope].rows[row].cells[i];
         struct change to = {.status = GP_STATUS_NONE};
         if (columns[i].column != GP_TAPE_COLUMN_UNKNOWN)
             to = change_of(e->origin, scope, row, i, &columns[i]);
@@ -213,7 +214,7 @@ static int encode_cells(struct encoder *e, enum gp_tape_scope scope, size_t row)
         }
         gp_bytes_add(&e->scratch, same);
         add_change(&e->scratch, cell, &to);
-        if (!gp_cell_set_text(cell, to.text, to.text ? strlen(to.text) : 0))
+        if (!gp_tape_cell_set_text(cell, to.text, to.text ? strlen(to.text) : 0))
             return GP_ENOMEM;
         cell->status = to.status;
         if (is_present(to.status) && !to.text)
@@ -339,13 +340,13 @@ int gp_frame_encode_scene(struct gp_scene *scene, const struct gp_scene *from,
 
 /* ---- reading ---- */
 
-static int set_text(struct gp_bytes *in, size_t len, struct gp_cell *cell)
+static int set_text(struct gp_bytes *in, size_t len, struct gp_tape_cell *cell)
 {
     const char *text = (const char *)in->at;
     if (len > (size_t)(in->end - in->at) || memchr(text, '\0', len))
         return GP_EFORMAT;
     in->at += len;
-    return gp_cell_set_text(cell, text, len) ? 0 : GP_ENOMEM;
+    return gp_tape_cell_set_text(cell, text, len) ? 0 : GP_ENOMEM;
 }
 
 /* Whether the column takes texts; an unknown one takes anything. */
@@ -372,7 +373,7 @@ static void set_range(struct gp_range *range, int64_t last, const struct spread 
 
 /* range: NULL: not wanted. */
 static int decode_cell(struct gp_bytes *in, const struct gp_tape_column_info *info,
-                       struct gp_cell *cell, struct gp_range *range)
+                       struct gp_tape_cell *cell, struct gp_range *range)
 {
     uint64_t n = gp_bytes_read(in);
     enum gp_status status = GP_STATUS_OK;
@@ -400,7 +401,7 @@ static int decode_cell(struct gp_bytes *in, const struct gp_tape_column_info *in
         size_t len = gp_bytes_read_text(in, &reason);
         if (len && memchr(reason, '\0', len))
             return GP_EFORMAT;
-        return gp_cell_set_text(cell, len ? reason : NULL, len) ? 0 : GP_ENOMEM;
+        return gp_tape_cell_set_text(cell, len ? reason : NULL, len) ? 0 : GP_ENOMEM;
     }
     if ((code == CODE_OTHER && n != OTHER_LARGE) || !takes(info, false))
         return GP_EFORMAT;
@@ -409,7 +410,7 @@ static int decode_cell(struct gp_bytes *in, const struct gp_tape_column_info *in
     cell->status = status;
     if (range)
         set_range(range, cell->number, &spread);
-    return gp_cell_set_text(cell, NULL, 0) ? 0 : GP_ENOMEM;
+    return gp_tape_cell_set_text(cell, NULL, 0) ? 0 : GP_ENOMEM;
 }
 
 /* A cell that is not in the frame stayed as it was, during all of the time. */

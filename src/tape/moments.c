@@ -190,11 +190,11 @@ struct gp_moment_counts gp_moment_count(struct gp_store *store, int64_t from, in
 
 /* ---- in a scene ---- */
 
-static bool copy_cell(struct gp_cell *to, const struct gp_cell *from)
+static bool copy_cell(struct gp_tape_cell *to, const struct gp_tape_cell *from)
 {
     to->status = from->status;
     to->number = from->number;
-    return gp_cell_set_text(to, from->text, from->text ? strlen(from->text) : 0);
+    return gp_tape_cell_set_text(to, from->text, from->text ? strlen(from->text) : 0);
 }
 
 /* Whether the value of a column, which the moment does not have, holds for a GPU that did not
@@ -209,7 +209,7 @@ static bool overlay_row(struct gp_scene *scene, struct gp_tape_row *to,
                         const struct gp_scene *moment, const struct gp_tape_row *from)
 {
     const struct gp_tape_column_info *columns = scene->columns->columns[GP_TAPE_DEVICE];
-    const struct gp_cell *status = gp_scene_cell(moment, from, GP_TAPE_STATUS);
+    const struct gp_tape_cell *status = gp_scene_cell(moment, from, GP_TAPE_STATUS);
     const enum gp_status state = status && status->status == GP_STATUS_OK && status->number >= 0 &&
                                          status->number <= GP_STATUS_ERROR
                                      ? (enum gp_status)status->number
@@ -219,7 +219,7 @@ static bool overlay_row(struct gp_scene *scene, struct gp_tape_row *to,
         if (from->cells[i].status != GP_STATUS_NONE)
             ok = copy_cell(&to->cells[i], &from->cells[i]);
         else if (state != GP_STATUS_OK && !is_permanent(&columns[i]))
-            ok = copy_cell(&to->cells[i], &(struct gp_cell){.status = state});
+            ok = copy_cell(&to->cells[i], &(struct gp_tape_cell){.status = state});
     }
     return ok;
 }

@@ -97,7 +97,7 @@ static void for_ranges(struct gp_scene *ranges, const struct gp_scene *other, on
 
 static void add_cell(struct gp_range *range, const struct gp_tape_row *row, unsigned place)
 {
-    const struct gp_cell *cell = &row->cells[place];
+    const struct gp_tape_cell *cell = &row->cells[place];
     if (cell->status == GP_STATUS_OK && !cell->text)
         join(range, &(struct gp_range){cell->number, cell->number, (double)cell->number, 1});
 }

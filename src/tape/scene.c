@@ -50,9 +50,9 @@ void gp_scene_forget(struct gp_scene *scene)
         const struct gp_tape_rows *rows = &scene->scopes[s];
         for (size_t i = 0; i < rows->count; i++)
             for (unsigned k = 0; k < rows->width; k++) {
-                struct gp_cell *cell = &rows->rows[i].cells[k];
+                struct gp_tape_cell *cell = &rows->rows[i].cells[k];
                 free(cell->text);
-                *cell = (struct gp_cell){0};
+                *cell = (struct gp_tape_cell){0};
             }
     }
 }
@@ -112,7 +112,7 @@ bool gp_scene_list(struct gp_scene *scene, enum gp_tape_scope scope, const struc
     return ok;
 }
 
-bool gp_cell_set_text(struct gp_cell *cell, const char *text, size_t len)
+bool gp_tape_cell_set_text(struct gp_tape_cell *cell, const char *text, size_t len)
 {
     if (cell->text && text && strlen(cell->text) == len && memcmp(cell->text, text, len) == 0)
         return true;
@@ -128,8 +128,8 @@ bool gp_cell_set_text(struct gp_cell *cell, const char *text, size_t len)
     return true;
 }
 
-const struct gp_cell *gp_scene_cell(const struct gp_scene *scene, const struct gp_tape_row *row,
-                                    int column)
+const struct gp_tape_cell *gp_scene_cell(const struct gp_scene *scene,
+                                         const struct gp_tape_row *row, int column)
 {
     int place = scene->columns->places[column];
     return place < 0 ? NULL : &row->cells[place];
@@ -138,7 +138,7 @@ const struct gp_cell *gp_scene_cell(const struct gp_scene *scene, const struct g
 bool gp_scene_number(const struct gp_scene *scene, const struct gp_tape_row *row, int column,
                      double *ret)
 {
-    const struct gp_cell *cell = gp_scene_cell(scene, row, column);
+    const struct gp_tape_cell *cell = gp_scene_cell(scene, row, column);
     if (!cell || (cell->status != GP_STATUS_OK && cell->status != GP_STATUS_STALE))
         return false;
     const struct gp_tape_column_info *info =

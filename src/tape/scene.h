@@ -9,7 +9,7 @@
 #include "tape/columns.h"
 
 /* A value, its number scaled as the column says. */
-struct gp_cell {
+struct gp_tape_cell {
     int64_t number; /* kept while there is no value: what follows is a difference */
     char *text; /* of a text, or the words of the reason why there is none; owned; may be NULL */
     enum gp_status status;
@@ -25,7 +25,7 @@ struct gp_range {
 struct gp_tape_row {
     uint64_t id;     /* of the GPU or process in the file */
     uint32_t device; /* of a process: its place among the devices */
-    struct gp_cell *cells;
+    struct gp_tape_cell *cells;
     struct gp_range *ranges; /* of each cell; NULL unless the scene has them */
 };
 
@@ -64,11 +64,11 @@ bool gp_scene_is_listed(const struct gp_scene *scene, enum gp_tape_scope scope,
                         const struct gp_tape_key *keys, size_t count);
 
 /* A new text of a cell, or NULL; copied. False without memory. */
-bool gp_cell_set_text(struct gp_cell *cell, const char *text, size_t len) GP_MUST_CHECK;
+bool gp_tape_cell_set_text(struct gp_tape_cell *cell, const char *text, size_t len) GP_MUST_CHECK;
 
 /* The cell of a column; NULL: the file does not have it. */
-const struct gp_cell *gp_scene_cell(const struct gp_scene *scene, const struct gp_tape_row *row,
-                                    int column);
+const struct gp_tape_cell *gp_scene_cell(const struct gp_scene *scene,
+                                         const struct gp_tape_row *row, int column);
 
 /* A present value as a number in its unit; false: there is none. */
 bool gp_scene_number(const struct gp_scene *scene, const struct gp_tape_row *row, int column,

@@ -249,6 +249,6 @@ bool gp_series_number(const struct gp_series_piece *piece, const struct gp_tape_
 const char *gp_series_text(const struct gp_series_piece *piece, const struct gp_tape_row *row,
                            int column)
 {
-    const struct gp_cell *cell = gp_scene_cell(piece->scene, row, column);
+    const struct gp_tape_cell *cell = gp_scene_cell(piece->scene, row, column);
     return cell && cell->status == GP_STATUS_OK ? cell->text : NULL;
 }

@@ -37,7 +37,7 @@ static bool set_value(const struct gp_show *show, struct gp_snapshot *snapshot,
                       const struct gp_tape_row *row, enum gp_metric m, struct gp_value *ret)
 {
     const uint64_t now_ns = snapshot->mono_ns;
-    const struct gp_cell *cell = gp_scene_cell(show->scene, row, (int)m);
+    const struct gp_tape_cell *cell = gp_scene_cell(show->scene, row, (int)m);
     const bool is_present =
         cell && (cell->status == GP_STATUS_OK || cell->status == GP_STATUS_STALE);
     if (!cell || (show->is_hole && gp_metric_table[m].tier != GP_TIER_STATIC)) {
@@ -64,7 +64,7 @@ static bool set_value(const struct gp_show *show, struct gp_snapshot *snapshot,
 static int64_t state_of(const struct gp_show *show, const struct gp_tape_row *row, int column,
                         int64_t unknown)
 {
-    const struct gp_cell *cell = gp_scene_cell(show->scene, row, column);
+    const struct gp_tape_cell *cell = gp_scene_cell(show->scene, row, column);
     return cell && cell->status == GP_STATUS_OK ? cell->number : unknown;
 }
 
@@ -95,7 +95,7 @@ static int show_host(const struct gp_show *show, struct gp_snapshot *snapshot)
 static bool show_device(const struct gp_show *show, struct gp_snapshot *snapshot,
                         const struct gp_tape_row *row, struct gp_device *device)
 {
-    const struct gp_cell *text = gp_scene_cell(show->scene, row, GP_TAPE_STATUS_TEXT);
+    const struct gp_tape_cell *text = gp_scene_cell(show->scene, row, GP_TAPE_STATUS_TEXT);
     const int64_t mig = state_of(show, row, GP_TAPE_MIG_INDEX, -1);
     const int64_t silent_ms = state_of(show, row, GP_TAPE_SILENT, 0);
     *device = (struct gp_device){

@@ -14,7 +14,7 @@ enum { LEAST_S = 10, RENEWED_S = 30, INTERVAL_S = 1, RECENT_S = 10 };
 
 /* ---- from samples ---- */
 
-static bool has_seen(const struct gp_verdict *v, uint64_t seconds)
+static bool has_seen(const struct gp_verdict_observation *v, uint64_t seconds)
 {
     return v->last_ns - v->first_ns >= seconds * GP_NS_PER_S;
 }
@@ -26,8 +26,8 @@ static bool is_about(const struct gp_verdict_topic *topic, const struct gp_why_c
 }
 
 /* The case with the surest verdict, the first of several; without one, the first case. */
-static struct gp_verdict_answer judge(const struct gp_verdict *v, const struct gp_why_case *cases,
-                                      size_t count)
+static struct gp_verdict_answer judge(const struct gp_verdict_observation *v,
+                                      const struct gp_why_case *cases, size_t count)
 {
     struct gp_verdict_answer answer = {.is_ready = has_seen(v, LEAST_S)};
     for (size_t i = 0; i < count; i++) {
@@ -51,13 +51,13 @@ static struct gp_verdict_answer judge(const struct gp_verdict *v, const struct g
     return answer;
 }
 
-static void end(struct gp_verdict *v)
+static void end(struct gp_verdict_observation *v)
 {
     gp_why_gather_free(v->gather);
     v->gather = NULL;
 }
 
-void gp_verdict_add(struct gp_verdict *v, const struct gp_snapshot *snapshot)
+void gp_verdict_add(struct gp_verdict_observation *v, const struct gp_snapshot *snapshot)
 {
     size_t count;
     if (!v->gather) {
@@ -75,10 +75,10 @@ void gp_verdict_add(struct gp_verdict *v, const struct gp_snapshot *snapshot)
         end(v);
 }
 
-void gp_verdict_fini(struct gp_verdict *v)
+void gp_verdict_fini(struct gp_verdict_observation *v)
 {
     end(v);
-    *v = (struct gp_verdict){.gather = NULL};
+    *v = (struct gp_verdict_observation){.gather = NULL};
 }
 
 void gp_verdict_write(const struct gp_verdict_answer *answer, struct gp_page *page)
@@ -111,7 +111,7 @@ void gp_verdict_write(const struct gp_verdict_answer *answer, struct gp_page *pa
 /* ---- on a page ---- */
 
 struct gp_verdict_watch {
-    struct gp_verdict verdict; /* of the thread */
+    struct gp_verdict_observation verdict; /* of the thread */
     struct gp_feed *feed;
     pthread_mutex_t lock;
     struct gp_verdict_answer answer;

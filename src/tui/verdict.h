@@ -31,7 +31,7 @@ struct gp_verdict_answer {
 
 /* ---- from samples ---- */
 
-struct gp_verdict {
+struct gp_verdict_observation {
     struct gp_verdict_topic topic;
     struct gp_why_gather *gather; /* NULL: none has begun */
     uint64_t first_ns, last_ns;   /* of its samples */
@@ -40,8 +40,8 @@ struct gp_verdict {
 
 /* Adds a sample with what gp_why_want() lists. After half a minute an observation begins again; the
  * answer of the last one stays until there is a new one. So also without memory. */
-void gp_verdict_add(struct gp_verdict *verdict, const struct gp_snapshot *snapshot);
-void gp_verdict_fini(struct gp_verdict *verdict);
+void gp_verdict_add(struct gp_verdict_observation *verdict, const struct gp_snapshot *snapshot);
+void gp_verdict_fini(struct gp_verdict_observation *verdict);
 
 /* Adds the lines about it to a page: none without an answer. */
 void gp_verdict_write(const struct gp_verdict_answer *answer, struct gp_page *page);

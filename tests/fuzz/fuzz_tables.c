@@ -25,7 +25,7 @@ struct row {
 #name, GP_STORE_##store, pattern, "bad", is_optional, offsetof(struct row, name), key      \
     }
 
-static const struct gp_column columns[] = {
+static const struct gp_table_column columns[] = {
     COLUMN(text, TEXT, NULL, true, 0),
     COLUMN(version, TEXT, "^([0-9]+([.][0-9]+)*)$", false, 1),
     COLUMN(number, NUMBER, "^(0|[1-9][0-9]{0,8})$", true, 2),

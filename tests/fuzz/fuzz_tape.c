@@ -41,7 +41,7 @@ static void look(const struct gp_scene *scene)
             if (s == GP_TAPE_PROCESS && rows->rows[i].device >= scene->scopes[GP_TAPE_DEVICE].count)
                 abort();
             for (unsigned c = 0; c < rows->width; c++) {
-                const struct gp_cell *cell = &rows->rows[i].cells[c];
+                const struct gp_tape_cell *cell = &rows->rows[i].cells[c];
                 if (cell->status < GP_STATUS_NONE || cell->status > GP_STATUS_ERROR)
                     abort();
                 if (cell->text && strlen(cell->text) > GP_FRAME_MAX)

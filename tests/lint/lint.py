@@ -197,6 +197,16 @@ def rule_header_guards():
             seen[match.group(1)] = name
 
 
+def rule_struct_tags_are_unique():
+    """A file that includes two headers with one tag does not compile. Tags without a prefix belong to their file."""
+    seen = {}
+    for name in OWN_C:
+        for number, line in numbered(code_of(name)):
+            match = re.match(r"(?:typedef )?(?:struct|enum|union) ((?:gp|gpulse|sim)_\w+) *\{", line)
+            if match and seen.setdefault(match.group(1), name) != name:
+                yield name, number, f"{match.group(1)} is also in {seen[match.group(1)]}"
+
+
 def rule_own_header_first():
     for name in OWN_C:
         own = re.sub(r"\.c$", ".h", name)

@@ -101,7 +101,7 @@ static const struct {
     enum gp_framework framework;
     const char *version, *variant, *driver;
     unsigned capability;
-    enum gp_fit fit;
+    enum gp_code_fit fit;
     const char *words;
 } known[] = {
     /* is_available() is True on a P100 with this wheel, and then there is no kernel image */
@@ -185,7 +185,7 @@ static void known_cases(void **state)
         gp_judgement_words(&j, known[i].capability, words, sizeof(words));
         if (j.fit != known[i].fit || strcmp(words, known[i].words) != 0)
             fail_msg("%s %s, driver %s, %u: %s (%s)", known[i].version, known[i].variant,
-                     known[i].driver, known[i].capability, gp_fit_word(j.fit), words);
+                     known[i].driver, known[i].capability, gp_code_fit_word(j.fit), words);
     }
 }
 
@@ -251,7 +251,7 @@ static void check_one(const struct gp_driver *driver, const struct gp_build *bui
     }
     if (!is_well)
         fail_msg("%s %s %s, driver %u, %u: %s", gp_framework_word(build->framework), build->version,
-                 build->variant, driver->branch, arch->compute_capability, gp_fit_word(j.fit));
+                 build->variant, driver->branch, arch->compute_capability, gp_code_fit_word(j.fit));
 }
 
 static void all_combinations(void **state)
@@ -281,7 +281,7 @@ static void newer_drivers_run_as_much(void **state)
                 for (size_t d = 0; d < gp_driver_count; d++) {
                     char version[32];
                     (void)snprintf(version, sizeof(version), "%u", gp_drivers[d].branch);
-                    enum gp_fit fit =
+                    enum gp_code_fit fit =
                         gp_judge(version, build.cuda, build.archs, gp_archs[a].compute_capability)
                             .fit;
                     assert_true(!ran || fit == GP_FIT_WORKS || fit == GP_FIT_DRIVER_TOO_NEW);
@@ -319,8 +319,8 @@ static void chooses(void **state)
         {GP_FRAMEWORK_JAX, "470.256.02", {80}, "0.4.25", "cuda11_pip"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct gp_target target = {cases[i].driver, cases[i].capabilities,
-                                   cases[i].capabilities[1] ? 2 : 1};
+        struct gp_build_target target = {cases[i].driver, cases[i].capabilities,
+                                         cases[i].capabilities[1] ? 2 : 1};
         struct gp_build build = {0};
         bool is_found = gp_build_best(cases[i].framework, &target, &build);
         if (is_found != (cases[i].version != NULL) ||

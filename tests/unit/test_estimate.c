@@ -21,7 +21,7 @@ static struct gp_model model_of(double params, const char *dtype, const char *op
 
 static double bytes_of(const struct gp_estimate *e, enum gp_term_kind kind)
 {
-    const struct gp_term *term = gp_estimate_term(e, kind);
+    const struct gp_estimate_term *term = gp_estimate_term(e, kind);
     return term ? term->bytes : 0;
 }
 

@@ -156,7 +156,7 @@ static void entries(void **state)
             kind != GP_KMSG_OOM && !gp_entry_find(gp_kmsg_word(kind)))
             fail_msg("nothing is said of %s", gp_kmsg_word(kind));
     for (size_t i = 0; i < gp_entry_count; i++) {
-        const struct gp_entry *e = &gp_entries[i];
+        const struct gp_error_entry *e = &gp_entries[i];
         size_t length;
         if (gp_exam_unknown(&gp_checks_all, e->look, &length))
             fail_msg("%s looks at %s: there is no such check", e->id, e->look);
@@ -166,7 +166,7 @@ static void entries(void **state)
 }
 
 /* Programs and people put anything in front of a line, color it, or cut it out of a longer text. */
-static void check_example(const struct gp_entry *entry, const char *before, const char *line,
+static void check_example(const struct gp_error_entry *entry, const char *before, const char *line,
                           const char *after)
 {
     char whole[4096];
@@ -183,7 +183,7 @@ static void examples(void **state)
     (void)state;
     assert_true(gp_entry_example_count > 200);
     for (size_t i = 0; i < gp_entry_example_count; i++) {
-        const struct gp_entry *entry = &gp_entries[gp_entry_examples[i].entry];
+        const struct gp_error_entry *entry = &gp_entries[gp_entry_examples[i].entry];
         const char *line = gp_entry_examples[i].line;
         check_example(entry, "", line, "");
         check_example(entry, "[rank3]: ", line, "");

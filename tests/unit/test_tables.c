@@ -29,7 +29,7 @@ static const void *rows_of(const struct gp_table *table)
     return rows;
 }
 
-static size_t size_of(enum gp_store store)
+static size_t size_of(enum gp_table_store store)
 {
     return store == GP_STORE_TEXT   ? sizeof(char *)
            : store == GP_STORE_REAL ? sizeof(double)
@@ -37,7 +37,7 @@ static size_t size_of(enum gp_store store)
                                     : sizeof(unsigned);
 }
 
-static void assert_same_cell(const struct gp_table *table, const struct gp_column *column,
+static void assert_same_cell(const struct gp_table *table, const struct gp_table_column *column,
                              const char *a, const char *b)
 {
     const char *text_a, *text_b;

@@ -7,7 +7,7 @@
 
 enum { PID = 4711 };
 
-static void look(struct gp_verdict *verdict, unsigned second, int64_t busy)
+static void look(struct gp_verdict_observation *verdict, unsigned second, int64_t busy)
 {
     static struct fixture f;
     fixture_init(&f);
@@ -22,7 +22,7 @@ static void look(struct gp_verdict *verdict, unsigned second, int64_t busy)
 }
 
 /* The page as text: "likely|The GPU …\n". */
-static const char *page_of(const struct gp_verdict *verdict)
+static const char *page_of(const struct gp_verdict_observation *verdict)
 {
     static char text[2000];
     struct gp_page page;
@@ -40,7 +40,7 @@ static const char *page_of(const struct gp_verdict *verdict)
 static void it_takes_some_seconds(void **state)
 {
     (void)state;
-    struct gp_verdict verdict = {.topic = {.pid = PID}};
+    struct gp_verdict_observation verdict = {.topic = {.pid = PID}};
     assert_string_equal(page_of(&verdict), "");
     look(&verdict, 0, 20);
     assert_non_null(strstr(page_of(&verdict), "page was opened: for 0 of the 10 s"));
@@ -56,7 +56,7 @@ static void it_takes_some_seconds(void **state)
 static void it_is_about_the_last_half_minute(void **state)
 {
     (void)state;
-    struct gp_verdict verdict = {.topic = {.gpu = 0}};
+    struct gp_verdict_observation verdict = {.topic = {.gpu = 0}};
     unsigned second = 0;
     for (; second <= 60; second += 2)
         look(&verdict, second, 20);
@@ -74,8 +74,8 @@ static void one_of_several_gpus(void **state)
 {
     (void)state;
     static struct fixture f;
-    struct gp_verdict of_process = {.topic = {.pid = PID}};
-    struct gp_verdict of_gpu = {.topic = {.gpu = 2}};
+    struct gp_verdict_observation of_process = {.topic = {.pid = PID}};
+    struct gp_verdict_observation of_gpu = {.topic = {.gpu = 2}};
     for (unsigned second = 0; second <= 12; second++) {
         fixture_init(&f);
         f.snapshot.device_count = 3;
@@ -102,7 +102,7 @@ static void the_usual_power_limit(void **state)
 {
     (void)state;
     static struct fixture f;
-    struct gp_verdict verdict = {.topic = {.gpu = 0}};
+    struct gp_verdict_observation verdict = {.topic = {.gpu = 0}};
     for (unsigned second = 0; second <= 12; second++) {
         fixture_init(&f);
         f.snapshot.device_count = f.snapshot.process_count = 1;
@@ -120,7 +120,7 @@ static void the_usual_power_limit(void **state)
 static void another_process(void **state)
 {
     (void)state;
-    struct gp_verdict verdict = {.topic = {.pid = 1}};
+    struct gp_verdict_observation verdict = {.topic = {.pid = 1}};
     for (unsigned second = 0; second <= 20; second++)
         look(&verdict, second, 20);
     assert_string_equal(page_of(&verdict), "");
@@ -131,7 +131,7 @@ static void without_memory(void **state)
 {
     (void)state;
     for (long n = 0; n < 8; n++) {
-        struct gp_verdict verdict = {.topic = {.pid = PID}};
+        struct gp_verdict_observation verdict = {.topic = {.pid = PID}};
         alloc_fail_at(n);
         for (unsigned second = 0; second <= 40; second += 2)
             look(&verdict, second, 20);

@@ -188,7 +188,7 @@ static void note_newer(struct gp_exam *exam, const struct gp_driver *row,
                          gp_version_major(usual->cuda), usual->branch);
 }
 
-static const char *module_words(const struct gp_choice *choice, const struct gp_wish *wish)
+static const char *module_words(const struct gp_offer_choice *choice, const struct gp_wish *wish)
 {
     if (choice->is_open)
         return "open: it supports these GPUs";
@@ -209,7 +209,7 @@ static void show_newest(struct gp_exam *exam)
 }
 
 static void explain_choice(struct gp_exam *exam, const struct gp_client *client,
-                           const struct gp_choice *choice, const struct gp_wish *wish)
+                           const struct gp_offer_choice *choice, const struct gp_wish *wish)
 {
     const struct gp_driver *row = branch_row(choice->branch);
     const char *support = row ? support_words(exam, row) : "";
@@ -234,7 +234,7 @@ static void explain_choice(struct gp_exam *exam, const struct gp_client *client,
 static void change_driver(struct gp_exam *exam, const struct gp_client *client,
                           const struct gp_wish *wish)
 {
-    struct gp_choice choice = gp_offer_choose(&exam->machine, wish);
+    struct gp_offer_choice choice = gp_offer_choose(&exam->machine, wish);
     unsigned have = gp_version_major(client->driver);
     if (have > 0 && gp_wish_fits(wish, have) && choice.branch <= have &&
         (choice.branch > 0 || have >= gp_driver_long_term()->branch)) {

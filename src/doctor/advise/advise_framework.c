@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-static struct gp_target target_of(const struct gp_client *client)
+static struct gp_build_target target_of(const struct gp_client *client)
 {
-    return (struct gp_target){client->driver, client->capabilities, client->count, client->version};
+    return (struct gp_build_target){client->driver, client->capabilities, client->count,
+                                    client->version};
 }
 
 static const char *build_words(struct gp_exam *exam, const struct gp_build *build)
@@ -96,7 +97,7 @@ static void add_commands(struct gp_exam *exam, const struct gp_build *build,
 
 /* Why this version: it is the newest, or what rules out the newest. */
 static void explain_build(struct gp_exam *exam, const struct gp_build *build,
-                          const struct gp_target *target)
+                          const struct gp_build_target *target)
 {
     struct gp_build newest;
     unsigned capability;
@@ -117,9 +118,9 @@ static void explain_build(struct gp_exam *exam, const struct gp_build *build,
 
 /* What a different driver would allow. */
 static void add_better(struct gp_exam *exam, const struct gp_build *build,
-                       const struct gp_target *target)
+                       const struct gp_build_target *target)
 {
-    struct gp_target any = *target;
+    struct gp_build_target any = *target;
     struct gp_build better;
     unsigned capability;
     any.driver = "";
@@ -171,7 +172,7 @@ static void add_facts(struct gp_exam *exam, const struct gp_build *build,
 static bool advise_build(struct gp_exam *exam, enum gp_framework framework,
                          const struct gp_client *client, const char *for_whom)
 {
-    struct gp_target target = target_of(client);
+    struct gp_build_target target = target_of(client);
     struct gp_build build;
     if (!gp_build_best(framework, &target, &build))
         return false;
@@ -196,7 +197,7 @@ static const char *driver_question(struct gp_exam *exam, const struct gp_client 
 static bool explain_misfit(struct gp_exam *exam, enum gp_framework framework,
                            const struct gp_client *client, struct gp_build *ret)
 {
-    struct gp_target target = target_of(client), any = target;
+    struct gp_build_target target = target_of(client), any = target;
     unsigned capability;
     char words[256];
     any.driver = "";
@@ -307,7 +308,7 @@ static void advise_without_gpu(struct gp_exam *exam, enum gp_framework framework
 static void explain_no(struct gp_exam *exam, const struct gp_build *build,
                        const struct gp_client *client)
 {
-    struct gp_target target = target_of(client);
+    struct gp_build_target target = target_of(client);
     struct gp_build other;
     if (explain_misfit(exam, build->framework, client, &other))
         gp_exam_command(exam, "find the right driver", "%s", driver_question(exam, client));
@@ -323,7 +324,7 @@ static void explain_no(struct gp_exam *exam, const struct gp_build *build,
 static void advise_version(struct gp_exam *exam, enum gp_framework framework,
                            const struct gp_client *client)
 {
-    struct gp_target target = target_of(client);
+    struct gp_build_target target = target_of(client);
     struct gp_build build;
     const char *name = gp_framework_name(framework);
     const char *machine = gp_exam_text(exam, "%s and %s", gp_client_gpus(exam, client),

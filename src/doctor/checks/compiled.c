@@ -79,7 +79,7 @@ static bool is_near(struct gp_exam *exam, const struct gp_pyenv *env,
                     const struct gp_pymodule *module, const char *name)
 {
     static const char *const marks[] = {"$ORIGIN", "${ORIGIN}"};
-    const char *list = gp_shared_run_path(module->shared), *slash = strrchr(module->path, '/');
+    const char *list = gp_elf_run_path(module->shared), *slash = strrchr(module->path, '/');
     const char *const folders[] = {gp_exam_text(exam, "%s/%s", env->site, module->top),
                                    gp_exam_text(exam, "%s/%s/lib", env->site, module->top),
                                    gp_exam_text(exam, "%s/%s.libs", env->site, module->top)};
@@ -198,7 +198,7 @@ static void look_at(void *data, const struct gp_pymodule *module)
     if (c->path) /* of which only a part was missing */
         *c = (struct compiled){.top = c->top, .has_whole = c->has_whole};
     c->is_single = module->is_single;
-    while ((name = gp_shared_needed(module->shared, &from))) {
+    while ((name = gp_elf_needed(module->shared, &from))) {
         enum gp_pylibrary kind = gp_pylibrary_of(name);
         is_torch = is_torch || kind == GP_PYLIBRARY_TORCH;
         if (!is_missing(s, module, name, kind))

@@ -21,7 +21,7 @@ static const struct {
 
 /* Codecs that every FFmpeg with support for NVIDIA has; programs may try the names of others, such
  * as av1_nvenc, with an older one. */
-static bool is_basic(const struct gp_entry *unused, const char *line)
+static bool is_basic(const struct gp_error_entry *unused, const char *line)
 {
     (void)unused;
     static const char *const words[] = {"h264_nvenc", "hevc_nvenc", "h264_cuvid", "hevc_cuvid",

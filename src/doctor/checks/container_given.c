@@ -37,7 +37,7 @@ static bool has_other_gpu(const struct gp_docker_container *c)
     return gp_docker_has_device(c, "/dev/dri") || gp_docker_has_device(c, "/dev/kfd");
 }
 
-static bool is_any(const struct gp_entry *unused, const char *text)
+static bool is_any(const struct gp_error_entry *unused, const char *text)
 {
     (void)unused;
     (void)text;
@@ -45,7 +45,7 @@ static bool is_any(const struct gp_entry *unused, const char *text)
 }
 
 /* Whether the program cannot go on: many only try the driver's library, and then use the CPU. */
-static bool is_final(const struct gp_entry *entry, const char *text)
+static bool is_final(const struct gp_error_entry *entry, const char *text)
 {
     if (strcmp(entry->id, "video.libcuda") == 0)
         return strstr(text, "_nvenc") || strstr(text, "_cuvid");

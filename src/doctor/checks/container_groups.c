@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct user {
-    struct gp_identity who;
+    struct gp_credentials who;
     const char *process; /* which shows it, "/proc/900"; NULL: none does */
     const char *program; /* the status of one that the image's init has started; NULL: the user is
                             that of the container's settings */
@@ -26,7 +26,7 @@ static bool read_process(struct gp_exam *exam, const struct gp_docker_container 
 {
     const json_t *pid = json_object_get(json_object_get(c->config, "State"), "Pid");
     const char *process = gp_exam_text(exam, "/proc/%lld", (long long)json_integer_value(pid));
-    if (!gp_identity_of_process(exam, gp_exam_text(exam, "%s/status", process), &ret->who))
+    if (!gp_credentials_of_process(exam, gp_exam_text(exam, "%s/status", process), &ret->who))
         return false;
     ret->process = process;
     return true;
@@ -49,9 +49,9 @@ static bool read_settings(struct gp_exam *exam, const struct gp_docker_container
             return false;
         groups = gp_exam_text(exam, "%s %s", groups, group);
     }
-    ret->who = (struct gp_identity){.user = (unsigned)strtoul(name, NULL, 10),
-                                    .group = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0,
-                                    .groups = groups};
+    ret->who = (struct gp_credentials){.user = (unsigned)strtoul(name, NULL, 10),
+                                       .group = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0,
+                                       .groups = groups};
     return true;
 }
 
@@ -89,7 +89,7 @@ static bool read_program(struct gp_exam *exam, const struct gp_docker_container 
     while ((process = gp_processes_next(exam, &all, ""))) {
         const char *status = gp_exam_text(exam, "%s/status", process);
         if (!is_for_gpus(exam, process) || !is_inside(exam, c, process) ||
-            !gp_identity_of_process(exam, status, &ret->who) || ret->who.user == 0)
+            !gp_credentials_of_process(exam, status, &ret->who) || ret->who.user == 0)
             continue;
         ret->process = process;
         ret->program = status;
@@ -135,7 +135,7 @@ static void look_at(struct gp_exam *exam, const struct user *user, const char *p
     if (!is_computing && strncmp(path, "/dev/dri/renderD", 16) != 0)
         return;
     const char *judged = own_copy(exam, user, path);
-    struct gp_access access = gp_access_of_identity(exam, judged, &user->who);
+    struct gp_access access = gp_access_of_credentials(exam, judged, &user->who);
     ret->is_copy_seen = ret->is_copy_seen && judged != path;
     if (!access.is_there)
         return;

@@ -22,14 +22,14 @@ enum origin {
 static enum origin origin_of_mxnet(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const char *const starts[] = {"libcudart.so", "libcublas.so", "libcuda.so"};
-    struct gp_shared shared;
+    struct gp_elf shared;
     const char *name;
     char path[GP_PATH_SIZE];
     size_t from = 0;
     if (!gp_pyenv_path(env, "mxnet/libmxnet.so", path) ||
-        !gp_shared_read(&shared, &exam->files, &exam->arena, path))
+        !gp_elf_read(&shared, &exam->files, &exam->arena, path))
         return ORIGIN_UNKNOWN;
-    while ((name = gp_shared_needed(&shared, &from)))
+    while ((name = gp_elf_needed(&shared, &from)))
         for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
             if (strncmp(name, starts[i], strlen(starts[i])) == 0)
                 return ORIGIN_GPU;

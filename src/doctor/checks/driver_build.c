@@ -300,7 +300,7 @@ static bool fix_backported(struct gp_exam *exam, const char *kernel)
 {
     enum { LAST_OF_NVIDIA = 580 };
     struct gp_wish wish = gp_driver_wish(exam);
-    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    struct gp_offer_choice choice = gp_offer_choose(&exam->machine, &wish);
     if (exam->machine.distro != GP_DISTRO_DEBIAN || !is_from_backports(&exam->machine, kernel) ||
         choice.from != GP_OFFER_DISTRO || (wish.last > 0 && wish.last < LAST_OF_NVIDIA) ||
         gp_version_major(gp_install_of(exam)->version) > choice.branch)

@@ -13,7 +13,7 @@ enum { OLDEST_BUILT = 470, LAST_PROPRIETARY = 580 };
 /* ---- install ---- */
 
 /* The arguments of the INSTALL_DRIVER_… remedies, by distribution. */
-static const char *install_argument(struct gp_exam *exam, const struct gp_choice *choice)
+static const char *install_argument(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
     const char *kernel = gp_kernels_package(exam, m->kernel);
@@ -105,7 +105,7 @@ static bool is_vgpu_host(struct gp_exam *exam)
 }
 
 /* Packages cannot replace what the .run installer installed; true if this is the case. */
-static bool fix_run(struct gp_exam *exam, const struct gp_choice *choice)
+static bool fix_run(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
     const struct gp_install *in = gp_install_of(exam);
     struct gp_wish wish = gp_driver_wish(exam);
@@ -128,7 +128,7 @@ static bool fix_run(struct gp_exam *exam, const struct gp_choice *choice)
     return true;
 }
 
-static enum gp_remedy of_choice(const struct gp_choice *choice)
+static enum gp_remedy of_choice(const struct gp_offer_choice *choice)
 {
     return choice->is_open                 ? GP_REMEDY_INSTALL_DRIVER_OPEN
            : choice->branch > OLDEST_BUILT ? GP_REMEDY_INSTALL_DRIVER_580
@@ -171,13 +171,13 @@ static bool builds_here(struct gp_exam *exam, unsigned branch)
 }
 
 /* Releases with rows of their own have older drivers, Ubuntu's some under other names. */
-static bool is_of_release(const struct gp_machine *m, const struct gp_choice *choice)
+static bool is_of_release(const struct gp_machine *m, const struct gp_offer_choice *choice)
 {
     return (m->distro == GP_DISTRO_UBUNTU || m->distro == GP_DISTRO_DEBIAN) && choice->row &&
            choice->row->release > 0;
 }
 
-static void install_of_release(struct gp_exam *exam, const struct gp_choice *choice)
+static void install_of_release(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
     enum { FIRST_WITH_MONTH = 1000 }; /* all of them are supported for nine months */
     if (exam->machine.distro == GP_DISTRO_DEBIAN) {
@@ -191,7 +191,7 @@ static void install_of_release(struct gp_exam *exam, const struct gp_choice *cho
 }
 
 /* Nobody packages such a driver for this release. */
-static void fix_without_package(struct gp_exam *exam, const struct gp_choice *choice)
+static void fix_without_package(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
     if (exam->machine.distro == GP_DISTRO_UBUNTU)
         gp_exam_advice(exam,
@@ -207,7 +207,7 @@ static void fix_without_package(struct gp_exam *exam, const struct gp_choice *ch
                        exam->machine.distro_name, choice->branch);
 }
 
-void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
+void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
     if (fix_run(exam, choice) || gp_exam_tool(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, NULL))
@@ -272,7 +272,7 @@ void gp_driver_fix_install(struct gp_exam *exam)
                              "driver --gpu MODEL shows what each of them needs");
         return;
     }
-    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    struct gp_offer_choice choice = gp_offer_choose(&exam->machine, &wish);
     gp_driver_fix_choice(exam, &choice);
     const struct gp_remedy_other *other =
         exam->machine.distro == GP_DISTRO_OTHER
@@ -341,7 +341,7 @@ void gp_driver_fix_proprietary(struct gp_exam *exam)
 bool gp_driver_is_newest(struct gp_exam *exam, const char *version)
 {
     struct gp_wish wish = gp_driver_wish(exam);
-    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    struct gp_offer_choice choice = gp_offer_choose(&exam->machine, &wish);
     unsigned usual = gp_driver_long_term()->branch;
     return gp_version_major(version) >= (choice.branch > 0 ? choice.branch : usual);
 }

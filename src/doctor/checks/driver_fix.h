@@ -34,11 +34,11 @@ void gp_driver_fix_proprietary(struct gp_exam *exam);
 void gp_driver_fix_at_least(struct gp_exam *exam, const char *driver);
 
 /* How to install the chosen driver, or why there is none. */
-void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice);
+void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_offer_choice *choice);
 
 /* Likewise on Debian, from its archive or NVIDIA's; and the last driver of a GPU from before 2012.
  */
-void gp_driver_fix_debian(struct gp_exam *exam, const struct gp_choice *choice);
+void gp_driver_fix_debian(struct gp_exam *exam, const struct gp_offer_choice *choice);
 void gp_driver_fix_debian_legacy(struct gp_exam *exam, unsigned branch);
 
 /* What to do where apt finds nothing, because an old release's packages moved to this host. */

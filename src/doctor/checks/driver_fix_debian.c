@@ -133,7 +133,7 @@ bool gp_driver_has_open_package(struct gp_exam *exam)
 
 /* Debian's package, which is content with either kind of modules; with the proprietary ones if the
  * GPUs need them, or in place of the open ones (the last word removes those). */
-static const char *package_of_debian(struct gp_exam *exam, const struct gp_choice *choice)
+static const char *package_of_debian(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
     const char *package = choice->row->package;
     if (strcmp(package, "nvidia-driver") != 0)
@@ -144,7 +144,7 @@ static const char *package_of_debian(struct gp_exam *exam, const struct gp_choic
 }
 
 /* Debian's packages of two branches can be installed together; it uses the newer one. */
-static void prefer_older(struct gp_exam *exam, const struct gp_choice *choice)
+static void prefer_older(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
     const struct gp_install *in = gp_install_of(exam);
     for (size_t i = 0; i < in->package_count; i++)
@@ -217,7 +217,7 @@ static void prepare_for_nvidia(struct gp_exam *exam)
                         gp_driver_headers_of_proxmox(exam, kernel));
 }
 
-void gp_driver_fix_debian(struct gp_exam *exam, const struct gp_choice *choice)
+void gp_driver_fix_debian(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
     unsigned number = gp_version_major(exam->machine.distro_version);
     const char *release = gp_exam_text(exam, "debian%u", number > 0 ? number : NEWEST_DEBIAN);

@@ -121,7 +121,7 @@ static void install_driver(struct gp_exam *exam, const char *driver)
     struct gp_wish wish = gp_driver_wish(exam);
     if (gp_version_major(driver) > wish.first)
         wish.first = gp_version_major(driver);
-    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    struct gp_offer_choice choice = gp_offer_choose(&exam->machine, &wish);
     gp_driver_fix_choice(exam, &choice);
     gp_driver_fix_reboot(exam, "");
 }

@@ -56,7 +56,7 @@ static bool fits_python(const struct gp_build *build, const char *python)
 static bool choose(const struct gp_pyenv *env, const struct gp_nvidia *nv,
                    enum gp_framework framework, const char *version, struct gp_build *ret)
 {
-    struct gp_target target = gp_nvidia_target(nv);
+    struct gp_build_target target = gp_nvidia_target(nv);
     struct gp_build build;
     unsigned capability;
     bool is_found = false;

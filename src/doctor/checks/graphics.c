@@ -378,13 +378,13 @@ static void check_libdrm(struct gp_exam *exam)
     const char *mesa = gp_system_library(exam, "", "libvulkan_radeon.so"), *missing;
     struct gp_ldcache cache;
     struct gp_library libdrm;
-    struct gp_shared user, found;
+    struct gp_elf user, found;
     size_t from = 0;
     if (!mesa || gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
         !gp_ldcache_find(&cache, name, exam->machine.arch, &from, &libdrm) ||
-        !gp_shared_read(&user, &exam->files, &exam->arena, mesa) ||
-        !gp_shared_read(&found, &exam->files, &exam->arena, libdrm.path) ||
-        !(missing = gp_shared_lacks(&user, "amdgpu_", &found)))
+        !gp_elf_read(&user, &exam->files, &exam->arena, mesa) ||
+        !gp_elf_read(&found, &exam->files, &exam->arena, libdrm.path) ||
+        !(missing = gp_elf_lacks(&user, "amdgpu_", &found)))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "Vulkan programs do not start: the loader finds a libdrm that is older than "

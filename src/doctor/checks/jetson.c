@@ -129,14 +129,14 @@ void gp_jetson_report_no_cuda(struct gp_exam *exam, const struct gp_torch *torch
 static const char *missing_of_provider(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const char file[] = "onnxruntime/capi/libonnxruntime_providers_cuda.so";
-    struct gp_shared provider;
+    struct gp_elf provider;
     char path[GP_PATH_SIZE];
     const char *name;
     size_t from = 0;
     if (!gp_pyenv_path(env, file, path) ||
-        !gp_shared_read(&provider, &exam->files, &exam->arena, path))
+        !gp_elf_read(&provider, &exam->files, &exam->arena, path))
         return NULL;
-    while ((name = gp_shared_needed(&provider, &from)))
+    while ((name = gp_elf_needed(&provider, &from)))
         if (strncmp(name, "libcu", 5) == 0 && !is_found(exam, env, name))
             return name;
     return NULL;

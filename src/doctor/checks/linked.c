@@ -129,16 +129,16 @@ static void find_missing(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct linked *linked, const char *path, const char *cuda,
                          struct missing *ret)
 {
-    struct gp_shared shared;
+    struct gp_elf shared;
     const char *name;
     size_t from = 0;
     *ret = (struct missing){.count = 0};
-    if (!gp_shared_read(&shared, &exam->files, &exam->arena, path)) {
+    if (!gp_elf_read(&shared, &exam->files, &exam->arena, path)) {
         if (linked->is_known)
             find_by_version(exam, env, linked, cuda, ret);
         return;
     }
-    while ((name = gp_shared_needed(&shared, &from)))
+    while ((name = gp_elf_needed(&shared, &from)))
         add_if_missing(exam, env, linked, name, ret);
 }
 

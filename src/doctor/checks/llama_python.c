@@ -28,15 +28,14 @@ static bool may_use_gpus(const char *name)
 const char *gp_llama_for_cpu(struct gp_exam *exam, const struct gp_pyenv *env, bool *ret_is_meant)
 {
     static const char file[] = "llama_cpp/libllama.so";
-    struct gp_shared shared;
+    struct gp_elf shared;
     const char *name;
     char path[GP_PATH_SIZE];
     size_t from = 0, count = 0;
     *ret_is_meant = false;
-    if (!gp_pyenv_path(env, file, path) ||
-        !gp_shared_read(&shared, &exam->files, &exam->arena, path))
+    if (!gp_pyenv_path(env, file, path) || !gp_elf_read(&shared, &exam->files, &exam->arena, path))
         return NULL;
-    while ((name = gp_shared_needed(&shared, &from))) {
+    while ((name = gp_elf_needed(&shared, &from))) {
         if (may_use_gpus(name))
             return NULL;
         /* Only who asks for it gets it. */

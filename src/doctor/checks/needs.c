@@ -225,12 +225,12 @@ static void check_cuda_of(struct gp_exam *exam, const struct gp_pyenv *env,
 /* Whether it loads CUDA's libraries, rather than containing them; if it cannot be read, it does. */
 static bool loads_cuda(struct gp_exam *exam, const char *path)
 {
-    struct gp_shared shared;
+    struct gp_elf shared;
     const char *name;
     size_t from = 0;
-    if (!gp_shared_read(&shared, &exam->files, &exam->arena, path))
+    if (!gp_elf_read(&shared, &exam->files, &exam->arena, path))
         return true;
-    while ((name = gp_shared_needed(&shared, &from)))
+    while ((name = gp_elf_needed(&shared, &from)))
         if (strncmp(name, "libcudart", 9) == 0 || strncmp(name, "libcublas", 9) == 0)
             return true;
     return false;

@@ -50,11 +50,11 @@ static bool is_wheel_on_path(struct gp_exam *exam)
 static bool looks_into_wheels(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const char file[] = "onnxruntime/capi/libonnxruntime_providers_cuda.so";
-    struct gp_shared shared;
+    struct gp_elf shared;
     char path[GP_PATH_SIZE];
     return gp_pyenv_path(env, file, path) &&
-           gp_shared_read(&shared, &exam->files, &exam->arena, path) &&
-           strstr(gp_shared_run_path(&shared), "nvidia");
+           gp_elf_read(&shared, &exam->files, &exam->arena, path) &&
+           strstr(gp_elf_run_path(&shared), "nvidia");
 }
 
 /* It does not look into NVIDIA's packages, unless the program has it do so (from 1.21 on), or loads
@@ -340,7 +340,7 @@ static const char *cudnn_of_import(struct gp_exam *exam, const struct gp_pyenv *
     static const char file[] = "onnxruntime/capi/_ld_preload.py", mark[] = "CDLL(\"libcudnn.so.",
                       module[] = "onnxruntime/capi/onnxruntime_pybind11_state.so";
     const char *p = strstr(gp_pyenv_text(exam, env, file), mark), *name;
-    struct gp_shared shared;
+    struct gp_elf shared;
     char path[GP_PATH_SIZE];
     size_t from = 0;
     if (p) {
@@ -348,9 +348,9 @@ static const char *cudnn_of_import(struct gp_exam *exam, const struct gp_pyenv *
         return gp_exam_text(exam, "%.*s", (int)strcspn(p, "\"\n"), p);
     }
     if (!gp_pyenv_path(env, module, path) ||
-        !gp_shared_read(&shared, &exam->files, &exam->arena, path))
+        !gp_elf_read(&shared, &exam->files, &exam->arena, path))
         return "";
-    while ((name = gp_shared_needed(&shared, &from)))
+    while ((name = gp_elf_needed(&shared, &from)))
         if (gp_cudnn_of_name(name))
             return name;
     return "";

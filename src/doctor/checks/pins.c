@@ -243,7 +243,7 @@ static bool oldest_from(struct gp_exam *exam, const struct gp_pyenv *env, const 
     unsigned capability;
     bool is_found = false;
     gp_nvidia_read(&nv, exam);
-    struct gp_target target = gp_nvidia_target(&nv);
+    struct gp_build_target target = gp_nvidia_target(&nv);
     for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++) {
         bool is_for_python =
             !env->python[0] ||

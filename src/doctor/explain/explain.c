@@ -67,7 +67,7 @@ bool gp_explain_sxid(struct gp_arena *arena, unsigned code, struct gp_explanatio
     return true;
 }
 
-bool gp_explain_entry(const struct gp_entry *entry, struct gp_explanation *ret)
+bool gp_explain_entry(const struct gp_error_entry *entry, struct gp_explanation *ret)
 {
     if (!entry)
         return false;

@@ -4,7 +4,7 @@
 
 #include "doctor/explain/explain.h"
 
-struct gp_entry;
+struct gp_error_entry;
 
 extern const struct gp_explanation gp_explain_nothing;
 
@@ -16,7 +16,7 @@ bool gp_explain_xid(struct gp_arena *arena, unsigned code, struct gp_explanation
 bool gp_explain_sxid(struct gp_arena *arena, unsigned code, struct gp_explanation *ret);
 
 /* False if the entry is NULL. */
-bool gp_explain_entry(const struct gp_entry *entry, struct gp_explanation *ret);
+bool gp_explain_entry(const struct gp_error_entry *entry, struct gp_explanation *ret);
 
 /* A line that is only the message of a shell: "Killed", "Segmentation fault (core dumped)". */
 bool gp_explain_shell(struct gp_arena *arena, const char *line, struct gp_explanation *ret);

@@ -201,7 +201,7 @@ static unsigned number_now(unsigned number)
     return number;
 }
 
-static const struct gp_entry *numbered(struct gp_arena *arena, unsigned number)
+static const struct gp_error_entry *numbered(struct gp_arena *arena, unsigned number)
 {
     return number ? gp_entry_find(gp_explain_text(arena, "cuda.%u", number_now(number))) : NULL;
 }
@@ -237,14 +237,15 @@ static bool explain_failure(struct gp_arena *arena, struct gp_failure *f, const 
 
 /* ---- which ---- */
 
-static bool is_code(const struct gp_entry *entry)
+static bool is_code(const struct gp_error_entry *entry)
 {
     return strcmp(entry->family, "codes") == 0;
 }
 
 /* Whether an entry says more about a line than the message about memory in it, whose numbers are
  * read: not a code, nor what is said of a line only if nothing else is known of it. */
-static bool is_better(const struct gp_entry *entry, unsigned weight, const struct gp_failure *f)
+static bool is_better(const struct gp_error_entry *entry, unsigned weight,
+                      const struct gp_failure *f)
 {
     return entry && !is_code(entry) && !gp_entry_is_generic(weight) &&
            (f->class == GP_FAILURE_MASKED || f->needle);
@@ -263,11 +264,11 @@ bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explana
         return true;
     if (gp_explain_shell(arena, clean, ret))
         return true;
-    const struct gp_entry *entry = gp_entry_of_line(clean, &weight);
+    const struct gp_error_entry *entry = gp_entry_of_line(clean, &weight);
     if (gp_failure_find(clean, &f) && !is_better(entry, weight, &f))
         return explain_failure(arena, &f, clean, ret);
     if (!entry || is_code(entry) || gp_entry_is_generic(weight)) {
-        const struct gp_entry *code = numbered(arena, cuda_number(clean));
+        const struct gp_error_entry *code = numbered(arena, cuda_number(clean));
         entry = code ? code : entry;
     }
     return gp_explain_entry(entry, ret);

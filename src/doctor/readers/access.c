@@ -42,7 +42,7 @@ static const char *groups_of(struct gp_exam *exam, const char *text, const char 
 }
 
 static bool read_named(struct gp_exam *exam, struct gp_arena *scratch, const char *name,
-                       struct gp_identity *ret)
+                       struct gp_credentials *ret)
 {
     const char *users = gp_files_text(&exam->files, scratch, "/etc/passwd", 1 << 20, NULL);
     const char *groups = gp_files_text(&exam->files, scratch, "/etc/group", 1 << 20, NULL);
@@ -57,7 +57,7 @@ static bool read_named(struct gp_exam *exam, struct gp_arena *scratch, const cha
 }
 
 /* Of a process, by its status: "Uid:\t1000\t1000\t1000\t1000". */
-static bool read_status(const char *text, struct gp_identity *ret)
+static bool read_status(const char *text, struct gp_credentials *ret)
 {
     const char *user = text ? strstr(text, "\nUid:") : NULL;
     const char *group = text ? strstr(text, "\nGid:") : NULL;
@@ -71,14 +71,15 @@ static bool read_status(const char *text, struct gp_identity *ret)
 }
 
 /* Of /proc/self/status; a copy of a machine may lack it: the user that its environment names. */
-static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch, struct gp_identity *ret)
+static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch,
+                          struct gp_credentials *ret)
 {
     const char *text = gp_files_text(&exam->files, scratch, "/proc/self/status", 65536, NULL);
     return text ? read_status(text, ret)
                 : read_named(exam, scratch, gp_machine_variable(&exam->machine, "USER"), ret);
 }
 
-static bool is_member(const struct gp_identity *who, unsigned group)
+static bool is_member(const struct gp_credentials *who, unsigned group)
 {
     const char *p = who->groups + strspn(who->groups, "\t ");
     for (char *end; *p >= '0' && *p <= '9'; p = end + strspn(end, " "))
@@ -130,14 +131,14 @@ static bool is_mapped(struct gp_exam *exam)
            !strstr(line, "4294967295");
 }
 
-bool gp_identity_of_process(struct gp_exam *exam, const char *status, struct gp_identity *ret)
+bool gp_credentials_of_process(struct gp_exam *exam, const char *status, struct gp_credentials *ret)
 {
     return read_status(gp_files_text(&exam->files, &exam->arena, status, 65536, NULL), ret);
 }
 
 /* NULL: it is not known who. */
 static struct gp_access access_of(struct gp_exam *exam, struct gp_arena *scratch, const char *path,
-                                  const struct gp_identity *who)
+                                  const struct gp_credentials *who)
 {
     struct gp_access access = {.is_known = who, .is_root = who && who->user == 0};
     struct stat st;
@@ -158,8 +159,8 @@ static struct gp_access access_of(struct gp_exam *exam, struct gp_arena *scratch
     return access;
 }
 
-struct gp_access gp_access_of_identity(struct gp_exam *exam, const char *path,
-                                       const struct gp_identity *who)
+struct gp_access gp_access_of_credentials(struct gp_exam *exam, const char *path,
+                                          const struct gp_credentials *who)
 {
     struct gp_arena scratch = {0};
     struct gp_access access = access_of(exam, &scratch, path, who);
@@ -170,7 +171,7 @@ struct gp_access gp_access_of_identity(struct gp_exam *exam, const char *path,
 struct gp_access gp_access_of(struct gp_exam *exam, const char *path)
 {
     struct gp_arena scratch = {0};
-    struct gp_identity who;
+    struct gp_credentials who;
     bool is_known = read_identity(exam, &scratch, &who);
     struct gp_access access = access_of(exam, &scratch, path, is_known ? &who : NULL);
     gp_arena_fini(&scratch);
@@ -180,7 +181,7 @@ struct gp_access gp_access_of(struct gp_exam *exam, const char *path)
 struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const char *user)
 {
     struct gp_arena scratch = {0};
-    struct gp_identity who;
+    struct gp_credentials who;
     bool is_known = read_named(exam, &scratch, user, &who);
     struct gp_access access = access_of(exam, &scratch, path, is_known ? &who : NULL);
     gp_arena_fini(&scratch);
@@ -189,15 +190,15 @@ struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const
 
 struct gp_access gp_access_of_process(struct gp_exam *exam, const char *path, const char *status)
 {
-    struct gp_identity who;
-    bool is_known = gp_identity_of_process(exam, status, &who);
-    return gp_access_of_identity(exam, path, is_known ? &who : NULL);
+    struct gp_credentials who;
+    bool is_known = gp_credentials_of_process(exam, status, &who);
+    return gp_access_of_credentials(exam, path, is_known ? &who : NULL);
 }
 
 /* The name of the examining user, by number; "": unknown. */
 static const char *own_name(struct gp_exam *exam)
 {
-    struct gp_identity who;
+    struct gp_credentials who;
     const char *users = gp_files_text(&exam->files, &exam->arena, "/etc/passwd", 1 << 20, NULL);
     if (!read_identity(exam, &exam->arena, &who))
         return "";

@@ -16,13 +16,14 @@ struct gp_access {
 };
 
 /* Whom the kernel compares with a file's owner and group. */
-struct gp_identity {
+struct gp_credentials {
     unsigned user, group;
     const char *groups; /* their numbers, "4 24 27", up to another character */
 };
 
 /* Of a process, by its status, "/proc/900/status"; in the exam's arena. False: it is not there. */
-bool gp_identity_of_process(struct gp_exam *exam, const char *status, struct gp_identity *ret);
+bool gp_credentials_of_process(struct gp_exam *exam, const char *status,
+                               struct gp_credentials *ret);
 
 /* If the file does not exist, only the user is filled in. */
 struct gp_access gp_access_of(struct gp_exam *exam, const char *path);
@@ -32,8 +33,8 @@ struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const
 
 /* Likewise for a process, by its status, and for anyone. */
 struct gp_access gp_access_of_process(struct gp_exam *exam, const char *path, const char *status);
-struct gp_access gp_access_of_identity(struct gp_exam *exam, const char *path,
-                                       const struct gp_identity *who);
+struct gp_access gp_access_of_credentials(struct gp_exam *exam, const char *path,
+                                          const struct gp_credentials *who);
 
 /* "you are not in group render", or that the session is too old for it. */
 const char *gp_access_words(struct gp_exam *exam, const struct gp_access *access);

@@ -150,7 +150,7 @@ const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_conta
 
 const char *gp_docker_printed_error(struct gp_exam *exam, const struct gp_docker_container *c,
                                     const char *errors,
-                                    bool (*is_one)(const struct gp_entry *, const char *))
+                                    bool (*is_one)(const struct gp_error_entry *, const char *))
 {
     enum { SHOWN = 400 };
     size_t length = 0, n;
@@ -160,7 +160,7 @@ const char *gp_docker_printed_error(struct gp_exam *exam, const struct gp_docker
         char text[SHOWN + 1];
         unsigned weight;
         (void)snprintf(text, sizeof(text), "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
-        const struct gp_entry *entry = gp_entry_of_line(text, &weight);
+        const struct gp_error_entry *entry = gp_entry_of_line(text, &weight);
         if (entry && gp_exam_is_listed(errors, entry->id) && is_one(entry, text))
             return gp_exam_text(exam, "%s", text);
     }

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-struct gp_entry;
+struct gp_error_entry;
 struct gp_exam;
 
 struct gp_docker_container {
@@ -84,7 +84,7 @@ const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_conta
  * caller means; NULL: there is none. */
 const char *gp_docker_printed_error(struct gp_exam *exam,
                                     const struct gp_docker_container *container, const char *errors,
-                                    bool (*is_one)(const struct gp_entry *, const char *));
+                                    bool (*is_one)(const struct gp_error_entry *, const char *));
 
 /* The directory with what was written into its file system, on the host; NULL: docker keeps it in
  * another way than overlay2, or it cannot be read. */

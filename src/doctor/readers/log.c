@@ -145,7 +145,7 @@ static void keep_known(struct reader *r, const char *text)
     struct gp_log *log = r->log;
     char address[GP_KMSG_BUS_ID];
     unsigned weight;
-    const struct gp_entry *entry = gp_entry_of_line(text, &weight);
+    const struct gp_error_entry *entry = gp_entry_of_line(text, &weight);
     if (!entry || entry->log == GP_VERDICT_OK)
         return;
     find_address(text, address);

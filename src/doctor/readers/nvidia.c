@@ -79,9 +79,9 @@ void gp_nvidia_read(struct gp_nvidia *nv, const struct gp_exam *exam)
         nv->capabilities[i] = nv->gpus[i].capability;
 }
 
-struct gp_target gp_nvidia_target(const struct gp_nvidia *nv)
+struct gp_build_target gp_nvidia_target(const struct gp_nvidia *nv)
 {
-    return (struct gp_target){nv->driver, nv->capabilities, nv->count, NULL};
+    return (struct gp_build_target){nv->driver, nv->capabilities, nv->count, NULL};
 }
 
 const char *gp_nvidia_wsl_library(const struct gp_exam *exam)

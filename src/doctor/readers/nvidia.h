@@ -25,7 +25,7 @@ struct gp_nvidia {
 void gp_nvidia_read(struct gp_nvidia *nv, const struct gp_exam *exam);
 
 /* Likewise for gp_build_judge(); its pointers refer to `nv`. */
-struct gp_target gp_nvidia_target(const struct gp_nvidia *nv);
+struct gp_build_target gp_nvidia_target(const struct gp_nvidia *nv);
 
 /* For gp_check.applies: there is an NVIDIA GPU. */
 bool gp_nvidia_is_there(struct gp_exam *exam);

@@ -103,7 +103,7 @@ static bool is_module(const struct gp_pyenv *env, const char *name, bool *ret_is
 static void read_module(struct walk *w, const char *folder, const char *name, bool is_plain)
 {
     struct gp_arena scratch = {0};
-    struct gp_shared shared;
+    struct gp_elf shared;
     char path[GP_PATH_SIZE];
     const char *library;
     size_t from = 0;
@@ -112,9 +112,9 @@ static void read_module(struct walk *w, const char *folder, const char *name, bo
         snprintf(path, sizeof(path), "%s/%s", folder, name) >= GP_PATH_SIZE)
         return;
     w->files++;
-    if (gp_shared_read_libraries(&shared, &w->exam->files, &scratch, path)) {
+    if (gp_elf_read_libraries(&shared, &w->exam->files, &scratch, path)) {
         w->bytes += shared.strings_size;
-        while ((library = gp_shared_needed(&shared, &from))) {
+        while ((library = gp_elf_needed(&shared, &from))) {
             enum gp_pylibrary kind = gp_pylibrary_of(library);
             is_any = is_any || kind != GP_PYLIBRARY_NONE;
             is_torch = is_torch || kind == GP_PYLIBRARY_TORCH;

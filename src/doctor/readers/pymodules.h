@@ -9,13 +9,13 @@
 struct gp_exam;
 struct gp_pyenv;
 struct gp_pypackage;
-struct gp_shared;
+struct gp_elf;
 
 /* A module that is linked with a library of CUDA or of PyTorch. */
 struct gp_pymodule {
     const char *top;  /* the name of its package's directory, or its own: "mmcv", "amp_C" */
     const char *path; /* "/home/ada/venv/lib/python3.8/site-packages/mmcv/_ext.…so" */
-    const struct gp_shared *shared;
+    const struct gp_elf *shared;
     bool is_single; /* not in a directory */
 };
 

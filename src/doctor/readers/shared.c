@@ -27,7 +27,7 @@ static void *load(int fd, struct gp_arena *arena, const Elf64_Shdr *section, siz
 }
 
 static bool load_strings(int fd, struct gp_arena *arena, const Elf64_Ehdr *head, size_t index,
-                         struct gp_shared *ret)
+                         struct gp_elf *ret)
 {
     Elf64_Shdr section;
     if (index >= head->e_shnum ||
@@ -37,7 +37,7 @@ static bool load_strings(int fd, struct gp_arena *arena, const Elf64_Ehdr *head,
     return ret->strings && ret->strings[ret->strings_size - 1] == '\0';
 }
 
-static bool load_sections(int fd, struct gp_arena *arena, struct gp_shared *ret)
+static bool load_sections(int fd, struct gp_arena *arena, struct gp_elf *ret)
 {
     Elf64_Ehdr head;
     Elf64_Shdr section;
@@ -97,12 +97,12 @@ static bool offset_of(const struct segments *segments, uint64_t address, uint64_
 }
 
 /* The dynamic entries and their strings; the number of symbols is not in them. */
-static bool load_dynamic(int fd, struct gp_arena *arena, struct gp_shared *ret)
+static bool load_dynamic(int fd, struct gp_arena *arena, struct gp_elf *ret)
 {
     struct segments segments;
     Elf64_Shdr place = {0};
     uint64_t strings = 0;
-    *ret = (struct gp_shared){0};
+    *ret = (struct gp_elf){0};
     if (!load_segments(fd, &segments))
         return false;
     for (size_t i = 0; i < segments.count && !ret->entries; i++) {
@@ -126,11 +126,11 @@ static bool load_dynamic(int fd, struct gp_arena *arena, struct gp_shared *ret)
     return ret->strings && ret->strings[ret->strings_size - 1] == '\0';
 }
 
-bool gp_shared_read(struct gp_shared *shared, const struct gp_files *files, struct gp_arena *arena,
-                    const char *path)
+bool gp_elf_read(struct gp_elf *shared, const struct gp_files *files, struct gp_arena *arena,
+                 const char *path)
 {
     int fd = gp_files_open_file(files, path);
-    *shared = (struct gp_shared){0};
+    *shared = (struct gp_elf){0};
     if (fd < 0)
         return false;
     bool is_read = load_sections(fd, arena, shared) || load_dynamic(fd, arena, shared);
@@ -138,11 +138,11 @@ bool gp_shared_read(struct gp_shared *shared, const struct gp_files *files, stru
     return is_read;
 }
 
-bool gp_shared_read_libraries(struct gp_shared *shared, const struct gp_files *files,
-                              struct gp_arena *arena, const char *path)
+bool gp_elf_read_libraries(struct gp_elf *shared, const struct gp_files *files,
+                           struct gp_arena *arena, const char *path)
 {
     int fd = gp_files_open_file(files, path);
-    *shared = (struct gp_shared){0};
+    *shared = (struct gp_elf){0};
     if (fd < 0)
         return false;
     bool is_read = load_dynamic(fd, arena, shared);
@@ -150,7 +150,7 @@ bool gp_shared_read_libraries(struct gp_shared *shared, const struct gp_files *f
     return is_read;
 }
 
-const char *gp_shared_needed(const struct gp_shared *shared, size_t *from)
+const char *gp_elf_needed(const struct gp_elf *shared, size_t *from)
 {
     const Elf64_Dyn *entries = shared->entries;
     while (entries && *from < shared->entry_count) {
@@ -161,7 +161,7 @@ const char *gp_shared_needed(const struct gp_shared *shared, size_t *from)
     return NULL;
 }
 
-const char *gp_shared_run_path(const struct gp_shared *shared)
+const char *gp_elf_run_path(const struct gp_elf *shared)
 {
     const Elf64_Dyn *entries = shared->entries;
     for (size_t i = 0; entries && i < shared->entry_count; i++)
@@ -172,7 +172,7 @@ const char *gp_shared_run_path(const struct gp_shared *shared)
 }
 
 /* The name of a symbol that is defined in the library, or is not; "": it is of the other kind. */
-static const char *symbol(const struct gp_shared *shared, size_t index, bool is_defined)
+static const char *symbol(const struct gp_elf *shared, size_t index, bool is_defined)
 {
     const Elf64_Sym *symbols = shared->symbols, *s = &symbols[index];
     return (s->st_shndx != SHN_UNDEF) == is_defined && s->st_name < shared->strings_size
@@ -180,7 +180,7 @@ static const char *symbol(const struct gp_shared *shared, size_t index, bool is_
                : "";
 }
 
-static bool has_symbol(const struct gp_shared *shared, const char *name)
+static bool has_symbol(const struct gp_elf *shared, const char *name)
 {
     for (size_t i = 0; shared->symbols && i < shared->symbol_count; i++)
         if (strcmp(symbol(shared, i, true), name) == 0)
@@ -188,8 +188,7 @@ static bool has_symbol(const struct gp_shared *shared, const char *name)
     return false;
 }
 
-const char *gp_shared_lacks(const struct gp_shared *shared, const char *start,
-                            const struct gp_shared *other)
+const char *gp_elf_lacks(const struct gp_elf *shared, const char *start, const struct gp_elf *other)
 {
     for (size_t i = 0; shared->symbols && other->symbols && i < shared->symbol_count; i++) {
         const char *name = symbol(shared, i, false);

@@ -9,7 +9,7 @@ struct gp_arena;
 struct gp_files;
 
 /* Only of 64-bit little-endian files; in the arena. */
-struct gp_shared {
+struct gp_elf {
     const char *strings;
     size_t strings_size;
     const void *symbols, *entries; /* Elf64_Sym, Elf64_Dyn */
@@ -17,22 +17,22 @@ struct gp_shared {
 };
 
 /* False: it cannot be read, or is no such library. */
-bool gp_shared_read(struct gp_shared *shared, const struct gp_files *files, struct gp_arena *arena,
-                    const char *path);
+bool gp_elf_read(struct gp_elf *shared, const struct gp_files *files, struct gp_arena *arena,
+                 const char *path);
 
 /* Likewise without its functions, which are many in a large library. */
-bool gp_shared_read_libraries(struct gp_shared *shared, const struct gp_files *files,
-                              struct gp_arena *arena, const char *path);
+bool gp_elf_read_libraries(struct gp_elf *shared, const struct gp_files *files,
+                           struct gp_arena *arena, const char *path);
 
 /* The next library that it loads, "libcudnn.so.8"; the next index in *from. NULL: no more. */
-const char *gp_shared_needed(const struct gp_shared *shared, size_t *from);
+const char *gp_elf_needed(const struct gp_elf *shared, size_t *from);
 
 /* Where it looks for them first, "$ORIGIN/../lib:…"; "": nowhere. */
-const char *gp_shared_run_path(const struct gp_shared *shared);
+const char *gp_elf_run_path(const struct gp_elf *shared);
 
 /* The first function with this beginning that it takes from elsewhere and `other` does not have;
  * NULL: there is none, or the functions of one are unknown. */
-const char *gp_shared_lacks(const struct gp_shared *shared, const char *start,
-                            const struct gp_shared *other);
+const char *gp_elf_lacks(const struct gp_elf *shared, const char *start,
+                         const struct gp_elf *other);
 
 #endif
