@@ -2,8 +2,11 @@
 #include "doctor/checks/amd.h"
 
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
 #include "doctor/checks/unbound.h"
 #include "doctor/readers/gfxchip.h"
+#include "doctor/readers/pyenv.h"
+#include "doctor/readers/torch.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 

@@ -1,10 +1,13 @@
 /* Whether ROCm's libraries, or those of PyTorch, have code for the AMD GPUs. */
 #include "doctor/checks/amd.h"
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
 #include "doctor/readers/gfxchip.h"
 #include "doctor/readers/gfxlist.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/services.h"
+#include "doctor/readers/torch.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 

@@ -1,10 +1,11 @@
 /* AMD GPUs: the kernel's device for computing, who wants it, and who may use it. */
 #include "doctor/checks/amd.h"
-#include "doctor/checks/framework.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/gfxchip.h"
 #include "doctor/readers/kernel_config.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/pyenv.h"
+#include "doctor/readers/torch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* LD_LIBRARY_PATH that puts another ROCm before the one that PyTorch brings. */
 #include "doctor/checks/amd.h"
 #include "doctor/checks/framework.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
-
-#include <string.h>
 
 static const char variable[] = "LD_LIBRARY_PATH", library[] = "libamdhip64.so";
 

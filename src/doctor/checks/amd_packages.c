@@ -1,9 +1,11 @@
 /* ROCm's packages of two makers, and Python packages that are not built for AMD's GPUs. */
 #include "doctor/checks/amd.h"
-#include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/readers/gfxchip.h"
 #include "doctor/readers/opencl.h"
 #include "doctor/readers/packages.h"
+#include "doctor/readers/pyenv.h"
 
 #include <ctype.h>
 #include <string.h>

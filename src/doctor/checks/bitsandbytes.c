@@ -1,10 +1,13 @@
 /* bitsandbytes: whether it has a library for PyTorch's CUDA, and finds CUDA's. */
-#include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/processes.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/services.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <string.h>

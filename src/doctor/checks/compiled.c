@@ -1,12 +1,16 @@
 /* Compiled modules that are linked with libraries of CUDA or of PyTorch which the loader does not
  * find: they were made for another CUDA, or for another PyTorch. */
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/pymodules.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <stdlib.h>
@@ -279,12 +283,6 @@ static bool has_modules(const struct gp_exam *exam)
     return false;
 }
 
-/* setup.py has installed it, where pip lists no files. */
-static bool is_in_egg(const struct compiled *c)
-{
-    return strstr(c->path, ".egg/");
-}
-
 static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch, struct compiled *c, size_t *budget)
 {
@@ -298,7 +296,8 @@ static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
     if (known == GP_PYOWNER_UNREAD)
         return false; /* it may be left over */
     c->is_owned = known == GP_PYOWNER_FOUND;
-    c->is_spare = c->is_owned ? is_catching(c->owner.name) : !is_in_egg(c);
+    /* What setup.py has installed is in an egg, where pip lists no files. */
+    c->is_spare = c->is_owned ? is_catching(c->owner.name) : !strstr(c->path, ".egg/");
     if (!c->is_owned)
         c->owner = (struct gp_pypackage){.name = c->top, .version = "", .entry = c->path};
     bool is_left = c->is_owned && gp_pymodule_is_left(exam, env, &c->owner, c->path);

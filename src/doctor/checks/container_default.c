@@ -2,8 +2,8 @@
  * requested. */
 #include "doctor/checks/container.h"
 
-#include "doctor/checks/framework.h"
 #include "doctor/readers/pyenv.h"
+#include "doctor/readers/torch.h"
 
 #include <string.h>
 

@@ -1,7 +1,11 @@
 /* Builds for the CPU where there are GPUs: alone, or together with the package for GPUs that has
  * the same files. */
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/used.h"

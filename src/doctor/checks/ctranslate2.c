@@ -1,9 +1,11 @@
 /* CTranslate2, with which faster-whisper computes, and the cuDNN that it finds. A finding of
  * python.others. */
-#include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/ldcache.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/version.h"
 

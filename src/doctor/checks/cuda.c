@@ -2,7 +2,6 @@
 #include "doctor/checks/cuda.h"
 
 #include "doctor/checks/driver_fix.h"
-#include "doctor/checks/framework.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/ldcache.h"
@@ -10,6 +9,7 @@
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <errno.h>

@@ -4,18 +4,19 @@
 #include "doctor/checks/graphics.h"
 
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
-#include "doctor/version.h"
+#include "doctor/readers/torch.h"
 #include "jobs/visible.h"
 #include "model/snapshot.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

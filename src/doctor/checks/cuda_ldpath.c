@@ -7,6 +7,7 @@
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <stdio.h>

@@ -1,11 +1,13 @@
 /* The toolkit that builds extensions of PyTorch: it must be found, and be of PyTorch's CUDA. */
 #include "doctor/checks/cuda.h"
 
-#include "doctor/checks/framework.h"
+#include "doctor/builds.h"
+#include "doctor/checks/pyinstall.h"
 #include "doctor/exam.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <string.h>

@@ -1,7 +1,13 @@
 /* Packages with compiled extensions of PyTorch that must be made for the installed one. */
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
+#include "doctor/readers/pypackage.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <stdlib.h>

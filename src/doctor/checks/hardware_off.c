@@ -1,10 +1,10 @@
 /* A GPU that is off the bus: what is left of its card, what may keep it off, and what misses it. */
 #include "doctor/checks/container.h"
-#include "doctor/checks/framework.h"
 #include "doctor/checks/hardware.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/services.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/torch.h"
 
 #include <string.h>
 

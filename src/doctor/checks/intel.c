@@ -4,12 +4,15 @@
 #include "doctor/checks/firmware.h"
 #include "doctor/checks/framework.h"
 #include "doctor/checks/graphics.h"
+#include "doctor/checks/pyinstall.h"
 #include "doctor/checks/unbound.h"
 #include "doctor/exam.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/packages.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <stdlib.h>

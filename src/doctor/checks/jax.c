@@ -1,8 +1,12 @@
 /* JAX: jax, jaxlib and the plugins, and the GPUs and the driver. */
 #include "doctor/checks/cuda.h"
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/used.h"
 #include "doctor/version.h"

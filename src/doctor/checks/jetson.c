@@ -5,9 +5,11 @@
 #include "doctor/exam.h"
 #include "doctor/readers/ldcache.h"
 #include "doctor/readers/packages.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <string.h>

@@ -1,7 +1,10 @@
 /* Packages whose main library is linked with CUDA's: without one of them, the import fails. */
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/version.h"
@@ -152,36 +155,6 @@ static const char *folder_of_all(struct gp_exam *exam, const struct missing *mis
         if (!gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, missing->names[i])))
             return NULL;
     return folder;
-}
-
-void gp_fix_part(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
-                 const char *cuda)
-{
-    enum { LAST_OF_DEFAULTS = 7 }; /* conda's own channel has no newer one for CUDA 10 */
-    unsigned cudnn = gp_cudnn_of_name(name);
-    const char *part = cudnn ? "cudnn" : "nccl";
-    if (gp_version_major(cuda) < 11 && cudnn && env->kind == GP_PYENV_CONDA) {
-        gp_exam_command(exam, gp_exam_text(exam, "cuDNN, for CUDA %s", cuda),
-                        "%s install -p %s%s cudatoolkit=%u.%u cudnn=%u",
-                        gp_conda_program(exam, env), gp_exam_quoted(exam, env->prefix),
-                        cudnn > LAST_OF_DEFAULTS ? " -c conda-forge" : "", gp_version_major(cuda),
-                        gp_version_minor(cuda), cudnn);
-        return;
-    }
-    if (gp_version_major(cuda) < 11) {
-        gp_exam_advice(exam, "install %s for CUDA %s from NVIDIA's repository",
-                       cudnn ? gp_exam_text(exam, "cuDNN %u (libcudnn%u)", cudnn, cudnn)
-                             : "NCCL 2 (libnccl2)",
-                       cuda);
-        return;
-    }
-    gp_exam_pip(exam, env, GP_PIP_ADD, gp_exam_text(exam, "%s as a package", name),
-                cudnn
-                    ? gp_exam_text(exam, "'nvidia-cudnn-cu%u==%u.*'", gp_version_major(cuda), cudnn)
-                    : gp_exam_text(exam, "nvidia-nccl-cu%u", gp_version_major(cuda)));
-    gp_exam_command(exam, "and let the loader find it",
-                    "export LD_LIBRARY_PATH=%s/nvidia/%s/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
-                    gp_exam_quoted(exam, env->site), part);
 }
 
 static void mend(struct gp_exam *exam, const struct gp_pyenv *env,

@@ -1,8 +1,10 @@
 /* llama-cpp-python before its parts were libraries of their own: whether the one that it has was
  * built for a GPU. A finding of python.others. */
-#include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/readers/used.h"

@@ -1,14 +1,19 @@
 /* Packages that need a library or a GPU that the machine does not have. */
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/ldcache.h"
+#include "doctor/readers/nvidia.h"
 #include "doctor/readers/packages.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <stdlib.h>

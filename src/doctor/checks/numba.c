@@ -1,10 +1,13 @@
 /* Numba, whose CUDA programs are compiled when they run: with a toolkit's NVVM, to PTX that the
  * driver compiles. */
 #include "doctor/checks/driver_fix.h"
-#include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/readers/used.h"

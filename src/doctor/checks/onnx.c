@@ -1,7 +1,11 @@
 /* ONNX Runtime: the CUDA that its builds are for, and the one that is installed. */
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/toolkit.h"

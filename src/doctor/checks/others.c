@@ -3,13 +3,17 @@
 #include "doctor/checks/cuda.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/torch.h"
 #include "doctor/readers/used.h"
 #include "doctor/version.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

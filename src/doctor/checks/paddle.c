@@ -1,8 +1,12 @@
 /* PaddlePaddle and the libraries of CUDA, which its packages before 3.0 do not bring. */
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/ldcache.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/version.h"

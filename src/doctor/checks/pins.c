@@ -1,6 +1,12 @@
 /* Packages that are made for one PyTorch: torchvision, vLLM, xformers and others. */
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
+#include "doctor/readers/pypackage.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <stdio.h>

@@ -8,8 +8,10 @@
 #include "doctor/readers/ldcache.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/packages.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <stdio.h>

@@ -1,14 +1,19 @@
 /* Python environments, and PyTorch in them. */
+#include "doctor/checks/python.h"
+
 #include "doctor/checks/cuda.h"
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
 #include "doctor/exam.h"
 #include "doctor/readers/archlist.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/searchpath.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- environments ---- */

@@ -1,8 +1,11 @@
 /* The build for GPUs of a version that is installed as one for the CPU, where its makers publish it
  * under another name: other packages of the environment then need not change. */
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/version.h"
 
 #include <string.h>

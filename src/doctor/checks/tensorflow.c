@@ -1,7 +1,11 @@
 /* TensorFlow: what its build is for, and whether that fits the GPUs and the driver. */
 #include "doctor/checks/cuda.h"
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/used.h"
 #include "doctor/version.h"

@@ -1,14 +1,17 @@
 /* The libraries of CUDA and cuDNN that TensorFlow opens, and where it finds them. */
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/ldcache.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/readers/used.h"
 #include "doctor/version.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

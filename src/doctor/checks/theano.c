@@ -1,7 +1,9 @@
 /* Theano before 0.10, whose backend for GPUs compiles its programs with nvcc when they run. */
-#include "doctor/checks/framework.h"
+#include "doctor/checks/python.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/readers/used.h"

@@ -1,6 +1,7 @@
 /* Commands that change the PyTorch of an environment, together with what was compiled for it. */
-#include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
 #include "doctor/exam.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/version.h"
 
 #include <string.h>

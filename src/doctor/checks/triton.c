@@ -1,8 +1,11 @@
 /* Triton compiles a small program at run time, and links it with the driver's library. */
-#include "doctor/checks/framework.h"
-#include "doctor/compat.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
 #include "doctor/exam.h"
 #include "doctor/readers/ldcache.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
+#include "doctor/readers/pypackage.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/version.h"
 

@@ -1,10 +1,10 @@
 /* In WSL: what loads libcuda by its plain name, which ldconfig does not list. */
-#include "doctor/checks/framework.h"
 #include "doctor/checks/wsl.h"
 #include "doctor/exam.h"
 #include "doctor/readers/ldcache.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
+#include "doctor/readers/torch.h"
 #include "doctor/version.h"
 
 #include <string.h>
