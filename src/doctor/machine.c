@@ -38,6 +38,7 @@ static const struct {
     {GP_DISTRO_SUSE, "/usr/sbin/transactional-update", "transactional"},
     {GP_DISTRO_OTHER, "/etc/eks", "eks"},
     {GP_DISTRO_DEBIAN, "/usr/bin/midclt", "truenas"},
+    {GP_DISTRO_DEBIAN, "/usr/share/truenas", "truenas"},
     {GP_DISTRO_DEBIAN, "/run/ostree-booted", "endless"},
     {GP_DISTRO__COUNT, "/etc/unraid-version", "unraid"},
 };

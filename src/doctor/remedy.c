@@ -265,6 +265,10 @@ static const struct gp_remedy_other others[] = {
     {"truenas", GP_REMEDY_INSTALL_DRIVER_OPEN, TRUENAS, NULL},
     {"truenas", GP_REMEDY_INSTALL_DRIVER_580, TRUENAS_OLD, NULL},
     {"truenas", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, TRUENAS, NULL},
+    {"truenas", GP_REMEDY_START_PERSISTENCED,
+     "at each boot: in the web interface: System, Advanced Settings, Init/Shutdown Scripts: add "
+     "the command nvidia-smi, to run Post Init",
+     NULL},
     {"truenas", GP_REMEDY_NEWER_KERNEL,
      "update TrueNAS in its web interface (System, Update), then reboot: the kernel comes with it",
      NULL},

@@ -89,6 +89,10 @@ bool gp_driver_has_sessions(struct gp_exam *exam, const char *folder);
  * none, or another GPU can show it. */
 const char *gp_driver_compositor(struct gp_exam *exam);
 
+/* driver_appliance.c: reports that an appliance does not offer a GPU, by this file of the driver,
+ * as nothing has used it since boot; false: this is none */
+bool gp_driver_report_unoffered(struct gp_exam *exam, const char *information);
+
 /* driver_uvm.c */
 void gp_driver_check_uvm(struct gp_exam *exam);
 

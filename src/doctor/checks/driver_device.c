@@ -577,7 +577,7 @@ void gp_driver_check_persistence(struct gp_exam *exam)
             count++;
         }
     }
-    if (count == 0)
+    if (count == 0 || gp_driver_report_unoffered(exam, idle))
         return;
     gp_exam_report(exam, GP_VERDICT_INFO, "%zu GPU%s initialized since the driver was loaded",
                    count, count == 1 ? " was not" : "s were not");
