@@ -2,6 +2,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/readers/packages.h"
+#include "doctor/readers/searchpath.h"
 #include "doctor/version.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@ static const struct gp_engine engines[] = {
     {"RKE2", "/usr/local/bin/rke2", "sudo systemctl restart 'rke2*'"},
     {"podman", "/usr/bin/podman", NULL},
     {"enroot", "/usr/bin/enroot", ""},
-    {"containerd", "/usr/bin/containerd", NULL}};
+    {"containerd", "/usr/bin/containerd", NULL},
+    {"containerd", "/usr/local/bin/containerd", NULL}}; /* Kubespray's, or of containerd itself */
 
 /* Whether the command docker is podman's: a script of the package podman-docker, or a link. */
 bool gp_container_is_podman(const struct gp_exam *exam)
@@ -78,6 +80,35 @@ const char *gp_container_engine_version(struct gp_exam *exam, const char *name)
             return epoch ? epoch + 1 : packages[i].version;
         }
     return "";
+}
+
+/* The version that zypper has installed last, of its lines "date|install|NAME|VERSION|…"; "": none,
+ * or unknown. */
+static const char *zypper_version(struct gp_exam *exam, const char *name)
+{
+    enum { MOST = 1 << 22 };
+    const char *key = gp_exam_text(exam, "|install|%s|", name), *last = NULL;
+    size_t length = 0;
+    const char *text =
+        gp_files_tail(&exam->files, &exam->arena, "/var/log/zypp/history", MOST, &length);
+    for (const char *p = text ? strstr(text, key) : NULL; p; p = strstr(p, key))
+        last = p += strlen(key);
+    return last ? gp_exam_text(exam, "%.*s", (int)strcspn(last, "|-\n"), last) : "";
+}
+
+const char *gp_container_toolkit_version(struct gp_exam *exam)
+{
+    static const char name[] = "nvidia-container-toolkit", library[] = "libnvidia-container.so.1";
+    const char *version = gp_container_engine_version(exam, name);
+    const char *path = gp_system_library(exam, "", library);
+    char real[GP_PATH_SIZE];
+    if (version[0])
+        return version;
+    const char *end = path && gp_files_real(&exam->files, path, real) ? strrchr(real, '/') : NULL;
+    static const char stem[] = "/libnvidia-container.so.";
+    if (end && strncmp(end, stem, sizeof(stem) - 1) == 0 && strchr(end + sizeof(stem) - 1, '.'))
+        return gp_exam_text(exam, "%s", end + sizeof(stem) - 1);
+    return zypper_version(exam, name);
 }
 
 bool gp_container_is_before_cdi(struct gp_exam *exam)

@@ -27,6 +27,10 @@ bool gp_container_has_toolkit(const struct gp_exam *exam);
 /* The version of an installed package without its epoch, "18.09.1" of "5:18.09.1~3-0"; "". */
 const char *gp_container_engine_version(struct gp_exam *exam, const char *name);
 
+/* The version of NVIDIA's toolkit, by its package, by the name of its library, which has the same,
+ * or by what zypper has installed; "": unknown. */
+const char *gp_container_toolkit_version(struct gp_exam *exam);
+
 /* The first podman that knows GPUs by a CDI specification, and whether this one is older. */
 #define GP_PODMAN_WITH_CDI "4.1"
 bool gp_container_is_before_cdi(struct gp_exam *exam);

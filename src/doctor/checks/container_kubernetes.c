@@ -4,6 +4,7 @@
 #include "doctor/checks/container_host.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/install.h"
+#include "doctor/readers/log.h"
 #include "doctor/readers/services.h"
 
 #include <string.h>
@@ -69,7 +70,8 @@ static bool uses_docker(struct gp_exam *exam)
     return gp_files_exist(&exam->files, "/usr/bin/docker") &&
            (is_cri_off(text_of(exam, containerd_path)) ||
             gp_files_exist(&exam->files, "/usr/bin/cri-dockerd") ||
-            !gp_files_exist(&exam->files, "/usr/bin/containerd"));
+            !(gp_files_exist(&exam->files, "/usr/bin/containerd") ||
+              gp_files_exist(&exam->files, "/usr/local/bin/containerd")));
 }
 
 /* A file of /etc/k0s/containerd.d, which k0s' containerd imports, that sets NVIDIA's runtime and
@@ -411,6 +413,33 @@ static void report_import(struct gp_exam *exam, const char *folder, const char *
     gp_exam_command(exam, "", "sudo systemctl restart containerd");
 }
 
+/* The Operator's toolkit had named its runtime there, and something has written the file again.
+ * Kubespray does so on each run. True: that is so, or the Operator needs no runtime, or is gone.
+ */
+static bool report_overwritten(struct gp_exam *exam, const char *text)
+{
+    if (!text || !gp_files_exist(&exam->files, OPERATOR_FOLDER "/nvidia-container-runtime") ||
+        gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk"))
+        return false;
+    const struct gp_log_known *refused = gp_log_known_of(exam, "k8s.no-nvidia-runtime");
+    if (has_described(exam) || !refused)
+        return true;
+    report(exam, "containerd does not know its runtime", containerd_path,
+           "no runtime is called nvidia");
+    gp_exam_evidence(exam, OPERATOR_FOLDER, "the GPU Operator's toolkit");
+    gp_log_show_known(exam, refused);
+    gp_exam_command(
+        exam,
+        "where kubectl is set up: the Operator's toolkit names its runtime at its "
+        "start",
+        "kubectl -n gpu-operator rollout restart ds/nvidia-container-toolkit-daemonset");
+    if (gp_files_exist(&exam->files, "/usr/local/bin/kubelet"))
+        gp_exam_advice(exam, "if Kubespray manages this node: name the runtime in its variable "
+                             "containerd_additional_runtimes, as it writes the file again on each "
+                             "run");
+    return true;
+}
+
 static void check_containerd(struct gp_exam *exam)
 {
     static const char folder[] = "/etc/containerd/conf.d";
@@ -427,7 +456,7 @@ static void check_containerd(struct gp_exam *exam)
         report_import(exam, folder, gp_exam_text(exam, "\n%s", text));
     else if (is_main || is_more)
         check_default(exam, containerd_path, all, NULL);
-    else {
+    else if (!report_overwritten(exam, text)) {
         const char *shim = text ? gp_container_shim_runtime(exam, text) : NULL;
         report(exam, "containerd does not know its runtime", containerd_path,
                shim   ? gp_exam_text(exam, "runtime = \"%s\", and none is called nvidia", shim)
@@ -486,6 +515,8 @@ static void check_microk8s(struct gp_exam *exam)
 void gp_container_check_kubelet(struct gp_exam *exam)
 {
     const char *service, *config = bundled_config(exam, &service), *closed = closed_import(exam);
+    /* Where a runtime is named now, the line is of the time before. */
+    (void)gp_log_known_of(exam, "k8s.no-nvidia-runtime");
     if (closed)
         report_cri_off(exam, closed);
     else if (config)
