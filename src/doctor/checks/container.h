@@ -85,6 +85,10 @@ struct gp_container_failure {
 bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure *ret);
 void gp_container_check_given(struct gp_exam *exam);
 
+/* Whether the toolkit binds the host's own files into containers, those that their variables name,
+ * and makes none by a CDI specification. */
+bool gp_container_binds_files(struct gp_exam *exam);
+
 /* container_codecs.c: whether the program in such a container was built to use the GPU for video */
 struct gp_docker_container;
 void gp_container_check_codecs(struct gp_exam *exam, const struct gp_docker_container *container);

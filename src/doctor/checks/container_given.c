@@ -4,8 +4,8 @@
 #include "doctor/checks/container_host.h"
 #include "doctor/entries.h"
 #include "doctor/readers/docker.h"
+#include "doctor/readers/log.h"
 #include "doctor/readers/nvidia.h"
-#include "doctor/readers/packages.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/version.h"
 
@@ -249,6 +249,46 @@ static const char *attempt_without(struct gp_exam *exam, const struct gp_docker_
     return is_cuda && is_without(c) ? gp_docker_printed_error(exam, c, tried, is_any) : NULL;
 }
 
+/* NVIDIA's images of frameworks, and what is built upon them. In those of CUDA alone programs are
+ * also compiled, which needs no GPU, and those of servers are also meant for the CPU. */
+static bool is_framework(const struct gp_docker_container *c)
+{
+    static const char *const variables[] = {"NVIDIA_PYTORCH_VERSION", "NVIDIA_TENSORFLOW_VERSION"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++)
+        if (gp_docker_variable(c, variables[i]))
+            return true;
+    return false;
+}
+
+/* Whether Kubernetes has created it: pods ask in another way, and those that do not want none. */
+static bool is_of_pod(const struct gp_docker_container *c)
+{
+    const json_t *labels = json_object_get(json_object_get(c->config, "Config"), "Labels");
+    return gp_docker_text(labels, "io.kubernetes.pod.name");
+}
+
+static void find_given(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
+{
+    bool *ret = argument;
+    (void)exam;
+    *ret = *ret || (c->host && has_gpus(c));
+}
+
+/* The warning of its image's start that there is no driver, which is judged here alone. NULL: there
+ * is none, or it may be meant so: whoever passes GPUs into others wants none in this one. */
+static const char *banner_without(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char banner[] = "container.no-gpu-banner";
+    bool is_any_given = false;
+    const char *line =
+        c->is_running && is_without(c) ? gp_docker_printed_error(exam, c, banner, is_any) : NULL;
+    if (!line)
+        return NULL;
+    (void)gp_log_known_of(exam, banner);
+    (void)gp_docker_each(exam, find_given, &is_any_given);
+    return is_framework(c) && !is_of_pod(c) && !is_any_given ? line : NULL;
+}
+
 static void find_failure(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
 {
     struct gp_container_failure *ret = argument;
@@ -273,6 +313,7 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
         gp_docker_is_for_cpu(c))
         return;
     const char *failure = failure_without(exam, c);
+    failure = failure ? failure : banner_without(exam, c);
     const char *attempt = failure ? NULL : attempt_without(exam, c);
     const char *mounted = is_without(c) ? mounted_driver(exam, c) : NULL;
     if (failure)
@@ -307,15 +348,13 @@ static bool is_requested(const struct gp_docker_container *c, const char *word)
 }
 
 /* Toolkits that pass in what the variable names, and not all that a CDI specification has. */
-static bool reads_capabilities(struct gp_exam *exam)
+bool gp_container_binds_files(struct gp_exam *exam)
 {
-    static const char *const words[] = {"nvidia-container-toolkit", NULL},
-                             *const specs[] = {"/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml",
-                                               "/run/cdi/nvidia.yaml", NULL};
+    static const char *const specs[] = {"/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml",
+                                        "/run/cdi/nvidia.yaml", NULL};
     static const char first_with_cdi[] = "1.18";
-    struct gp_package *packages;
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    return n > 0 && gp_version_compare(packages[0].version, first_with_cdi) < 0 &&
+    const char *version = gp_container_toolkit_version(exam);
+    return version[0] && gp_version_compare(version, first_with_cdi) < 0 &&
            !gp_files_first(&exam->files, specs);
 }
 
@@ -336,7 +375,7 @@ static bool check_video(struct gp_exam *exam, const struct gp_docker_container *
         is_requested(c, "video") || is_requested(c, "all"))
         return false;
     const char *failure = gp_docker_printed_error(exam, c, no_video, is_any);
-    if (!failure && !(image && gp_container_is_for_video(image) && reads_capabilities(exam)))
+    if (!failure && !(image && gp_container_is_for_video(image) && gp_container_binds_files(exam)))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "container %s cannot encode or decode video on the GPU: it is not given the "

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Numbers that belong to a user namespace: --group-add means others. */
+enum { FIRST_MAPPED = 65536 };
+
 struct user {
     struct gp_credentials who;
     const char *process; /* which shows it, "/proc/900"; NULL: none does */
@@ -101,14 +104,16 @@ static bool read_program(struct gp_exam *exam, const struct gp_docker_container 
 /* Whether it has a GPU's file open, and so may use it. */
 static bool uses_gpu(struct gp_exam *exam, const struct user *user)
 {
-    static const char start[] = "/dev/dri/renderD";
+    static const char *const starts[] = {"/dev/dri/renderD", "/dev/nvidia"};
     const char *folder = gp_exam_text(exam, "%s/fd", user->process ? user->process : "");
     char **names, target[GP_PATH_SIZE];
     long n = user->process ? gp_files_list(&exam->files, &exam->arena, folder, &names) : 0;
     for (long i = 0; i < n; i++)
-        if (gp_files_link(&exam->files, gp_exam_text(exam, "%s/%s", folder, names[i]), target) &&
-            strncmp(target, start, sizeof(start) - 1) == 0)
-            return true;
+        for (size_t k = 0; k < GP_ARRAY_LEN(starts); k++)
+            if (gp_files_link(&exam->files, gp_exam_text(exam, "%s/%s", folder, names[i]),
+                              target) &&
+                strncmp(target, starts[k], strlen(starts[k])) == 0)
+                return true;
     return false;
 }
 
@@ -241,13 +246,68 @@ static bool is_root(const char *setting)
     return n == 0 || (n == 1 && setting[0] == '0') || (n == 4 && strncmp(setting, "root", 4) == 0);
 }
 
+/* ---- NVIDIA's files ---- */
+
+/* Whether docker copies the file with its mode and owner, or NVIDIA's older runtime binds the file
+ * itself. With CDI the container gets one of its own, which everybody may open. */
+static bool is_as_on_host(struct gp_exam *exam, const struct gp_docker_container *c,
+                          const char *path)
+{
+    return gp_docker_has_device(c, path) || gp_container_binds_files(exam);
+}
+
+/* Whether GPUs are asked for, and not only by an image's variable where NVIDIA's runtime is the
+ * default. */
+static bool is_asked_for(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    return json_array_size(gp_docker_requests(c)) > 0 || gp_docker_has_device(c, "/dev/nvidia") ||
+           !gp_docker_is_nvidia_default(exam);
+}
+
+static void report_nvidia(struct gp_exam *exam, const struct gp_docker_container *c,
+                          const struct user *user, const char *path, unsigned group)
+{
+    gp_exam_report(exam, is_asked_for(exam, c) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "container %s has no permission to use the GPU: its user %u is not in the "
+                   "group of %s, %u",
+                   c->name, user->who.user, path, group);
+    gp_exam_evidence(exam, path, "group %u, and nothing for others", group);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/status", user->process),
+                     "user %u, without this group", user->who.user);
+    gp_exam_why(exam, "Groups that the user has on this machine do not count in the container: it "
+                      "gets those that it is started with. CUDA and NVENC find no device there, "
+                      "and nvidia-smi works only as root.");
+    propose(exam, c, group);
+    gp_exam_advice(exam, "or let all users open the files: NVreg_DeviceFileMode=0666 for the "
+                         "module nvidia in /etc/modprobe.d, then reboot");
+}
+
+/* By NVreg_DeviceFileMode the files may be for a group alone, as Debian and SUSE set it. */
+static void check_nvidia(struct gp_exam *exam, const struct gp_docker_container *c,
+                         const char *setting)
+{
+    static const char path[] = "/dev/nvidiactl"; /* which all programs open */
+    struct user user = {0};
+    if ((!gp_docker_has_gpus(c) && !gp_docker_has_device(c, path)) || is_root(setting) ||
+        json_is_true(json_object_get(c->host, "Privileged")) || !read_process(exam, c, &user) ||
+        user.who.user == 0 || user.who.user >= FIRST_MAPPED || uses_gpu(exam, &user))
+        return;
+    const char *judged = own_copy(exam, &user, path);
+    struct gp_access access = gp_access_of_identity(exam, judged, &user.who);
+    bool is_for_group = (access.mode & 0060) == 0060 && access.group > 0;
+    if (access.is_there && !access.may_use && is_for_group &&
+        (judged != path || is_as_on_host(exam, c, path)))
+        report_nvidia(exam, c, &user, path, access.group);
+}
+
 void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *c)
 {
-    enum { FIRST_MAPPED = 65536 };
     const char *setting = gp_docker_text(json_object_get(c->config, "Config"), "User");
     struct user user = {0};
     struct denied denied = {.is_copy_seen = true};
-    /* NVIDIA's GPUs are used through files of their own, which everybody may open. */
+    if (c->is_running && setting && exam->machine.nvidia_count > 0)
+        check_nvidia(exam, c, setting);
+    /* NVIDIA's GPUs are used through files of their own. */
     if (!c->is_running || !setting || !has_gpu_file(c) ||
         (exam->machine.nvidia_count > 0 && gp_docker_has_gpus(c)))
         return;
@@ -255,7 +315,6 @@ void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_cont
     bool is_read = is_root(setting)
                        ? read_program(exam, c, &user)
                        : read_process(exam, c, &user) || read_settings(exam, c, setting, &user);
-    /* Numbers that belong to a user namespace: --group-add means others. */
     if (!is_read || user.who.user == 0 || user.who.user >= FIRST_MAPPED || uses_gpu(exam, &user))
         return;
     look_at_all(exam, c, &user, &denied);
