@@ -31,6 +31,10 @@ void gp_container_check_ldconfig(struct gp_exam *exam);
 
 /* container_cdi.c: the specification of the GPUs for containers; NULL: there is none */
 const char *gp_container_find_cdi(const struct gp_exam *exam);
+
+/* Whether the toolkit binds the host's own files into containers, those that their variables name,
+ * and makes none by a CDI specification. */
+bool gp_container_binds_files(struct gp_exam *exam);
 bool gp_container_has_cdi(struct gp_exam *exam);
 void gp_container_check_cdi(struct gp_exam *exam);
 /* The major number of /dev/nvidia-uvm, which the kernel chooses when the module is loaded; 0:
@@ -84,10 +88,6 @@ struct gp_container_failure {
 };
 bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure *ret);
 void gp_container_check_given(struct gp_exam *exam);
-
-/* Whether the toolkit binds the host's own files into containers, those that their variables name,
- * and makes none by a CDI specification. */
-bool gp_container_binds_files(struct gp_exam *exam);
 
 /* container_codecs.c: whether the program in such a container was built to use the GPU for video */
 struct gp_docker_container;

@@ -18,6 +18,14 @@ const char *gp_container_find_cdi(const struct gp_exam *exam)
     return gp_files_first(&exam->files, specs);
 }
 
+bool gp_container_binds_files(struct gp_exam *exam)
+{
+    static const char first_with_cdi[] = "1.18";
+    const char *version = gp_container_toolkit_version(exam);
+    return version[0] && gp_version_compare(version, first_with_cdi) < 0 &&
+           !gp_container_find_cdi(exam);
+}
+
 bool gp_container_has_cdi(struct gp_exam *exam)
 {
     return !exam->machine.container && gp_container_find_cdi(exam);

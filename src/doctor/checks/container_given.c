@@ -347,17 +347,6 @@ static bool is_requested(const struct gp_docker_container *c, const char *word)
     return false;
 }
 
-/* Toolkits that pass in what the variable names, and not all that a CDI specification has. */
-bool gp_container_binds_files(struct gp_exam *exam)
-{
-    static const char *const specs[] = {"/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml",
-                                        "/run/cdi/nvidia.yaml", NULL};
-    static const char first_with_cdi[] = "1.18";
-    const char *version = gp_container_toolkit_version(exam);
-    return version[0] && gp_version_compare(version, first_with_cdi) < 0 &&
-           !gp_files_first(&exam->files, specs);
-}
-
 /* Whether the toolkit passes parts of the driver into it, now. */
 static bool gets_driver(const struct gp_exam *exam, const struct gp_docker_container *c)
 {

@@ -293,7 +293,7 @@ static void check_nvidia(struct gp_exam *exam, const struct gp_docker_container 
         user.who.user == 0 || user.who.user >= FIRST_MAPPED || uses_gpu(exam, &user))
         return;
     const char *judged = own_copy(exam, &user, path);
-    struct gp_access access = gp_access_of_identity(exam, judged, &user.who);
+    struct gp_access access = gp_access_of_credentials(exam, judged, &user.who);
     bool is_for_group = (access.mode & 0060) == 0060 && access.group > 0;
     if (access.is_there && !access.may_use && is_for_group &&
         (judged != path || is_as_on_host(exam, c, path)))
