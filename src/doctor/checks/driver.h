@@ -14,6 +14,10 @@ void gp_driver_check_packages(struct gp_exam *exam);
 /* driver_module.c */
 void gp_driver_check_module(struct gp_exam *exam);
 
+/* driver_forgotten.c */
+/* Reports the module's source that DKMS does not know; false: it knows it, or there is none. */
+bool gp_driver_report_forgotten(struct gp_exam *exam);
+
 /* driver_block.c: what prevents loading the module */
 void gp_driver_check_blacklist(struct gp_exam *exam);
 void gp_driver_check_secureboot(struct gp_exam *exam);

@@ -74,6 +74,9 @@ bool gp_driver_explain_symbol(struct gp_exam *exam, const char *error, const cha
 struct gp_failed_build;
 void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *build);
 
+/* Whether dkms is installed. */
+bool gp_driver_has_dkms(struct gp_exam *exam);
+
 /* The program that builds the module from the installed source, "akmods" or "dkms", if it is not
  * installed; NULL: it is, or it is not known. */
 const char *gp_driver_missing_builder(struct gp_exam *exam);

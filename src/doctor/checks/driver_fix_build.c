@@ -281,7 +281,7 @@ static bool has_broken_packages(struct gp_exam *exam)
     return false;
 }
 
-static bool has_dkms(struct gp_exam *exam)
+bool gp_driver_has_dkms(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/usr/sbin/dkms", "/usr/bin/dkms", NULL};
     return gp_files_first(&exam->files, paths) != NULL;
@@ -313,9 +313,9 @@ const char *gp_driver_missing_builder(struct gp_exam *exam)
     const struct gp_install *in = gp_install_of(exam);
     if (gp_machine_is_ostree(&exam->machine) || !gp_files_first(&exam->files, managers))
         return NULL;
-    return is_of_akmods(in) && !has_akmods(exam) ? "akmods"
-           : is_of_dkms(in) && !has_dkms(exam)   ? "dkms"
-                                                 : NULL;
+    return is_of_akmods(in) && !has_akmods(exam)         ? "akmods"
+           : is_of_dkms(in) && !gp_driver_has_dkms(exam) ? "dkms"
+                                                         : NULL;
 }
 
 /* What is to build the module may have been removed, or never have come with the source. */
@@ -568,7 +568,7 @@ void gp_driver_fix_build(struct gp_exam *exam)
         return;
     if (is_by_run && !gp_files_exist(&exam->files, headers))
         gp_driver_fix_headers(exam, exam->machine.kernel);
-    if (is_by_run && !has_dkms(exam))
+    if (is_by_run && !gp_driver_has_dkms(exam))
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DKMS, NULL, NULL);
     if (is_by_run)
         gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that future "

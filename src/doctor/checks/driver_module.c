@@ -28,6 +28,14 @@ static bool is_reboot_told(const struct gp_exam *exam)
     return last && last->command && strcmp(last->command, "sudo reboot") == 0;
 }
 
+static void fix_load(struct gp_exam *exam)
+{
+    if (is_held_by_other(&exam->machine))
+        gp_driver_fix_reboot(exam, "until then another driver is bound to the GPU");
+    else
+        gp_exam_command(exam, "load it", "sudo modprobe nvidia");
+}
+
 /* The folders of packages that bring a built module; RHEL's precompiled ones have the longest. ""
  * if none has it. */
 static const char *unlisted_module(struct gp_exam *exam, const char *modules)
@@ -251,6 +259,10 @@ void gp_driver_check_module(struct gp_exam *exam)
         report_unlisted(exam, list, file);
         return;
     }
+    if (gp_driver_report_forgotten(exam)) {
+        fix_load(exam);
+        return;
+    }
     bool has_any = in->other_kernel[0] || in->source[0] || in->run_trace[0];
     gp_exam_report(exam, GP_VERDICT_FAIL, "kernel %s has no NVIDIA module%s", m->kernel,
                    in->other_kernel[0] ? gp_exam_text(exam, "; %s has one", in->other_kernel) : "");
@@ -291,10 +303,7 @@ void gp_driver_check_module(struct gp_exam *exam)
     }
     if (is_reboot_told(exam))
         return;
-    if (is_held_by_other(m))
-        gp_driver_fix_reboot(exam, "until then another driver is bound to the GPU");
-    else
-        gp_exam_command(exam, "load it", "sudo modprobe nvidia");
+    fix_load(exam);
     if (in->other_kernel[0] && !in->source[0] && is_prebuilt(m->distro))
         gp_driver_fix_other_kernel(exam);
     if (wants_headers)
