@@ -310,6 +310,51 @@ const char *gp_driver_libraries_package(struct gp_exam *exam, const char *end, c
     return usual;
 }
 
+/* Before Ubuntu 18.04, and for branches that were old by then: the package with module, programs
+ * and all libraries but libcuda, "nvidia-384". */
+static bool has_whole_package(struct gp_exam *exam, const char *name, unsigned branch)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].name, name) == 0 &&
+            strcmp(in->packages[i].state, "installed") == 0 &&
+            gp_version_major(in->packages[i].version) == branch)
+            return true; /* later ones of this name only lead to another branch */
+    return false;
+}
+
+static bool is_before_1804(const struct gp_machine *m)
+{
+    static const char *const names[] = {"precise", "trusty", "xenial",
+                                        "yakkety", "zesty",  "artful"};
+    const char *codename = m->base_codename[0] ? m->base_codename : m->codename;
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strcmp(codename, names[i]) == 0)
+            return true;
+    return false;
+}
+
+void gp_driver_fix_libraries(struct gp_exam *exam)
+{
+    unsigned branch = gp_version_major(exam->machine.driver);
+    const char *whole = gp_exam_text(exam, "nvidia-%u", branch);
+    bool is_ubuntu = exam->machine.distro == GP_DISTRO_UBUNTU;
+    bool has_whole = is_ubuntu && has_whole_package(exam, whole, branch);
+    if (has_whole) {
+        gp_exam_evidence(
+            exam, "/var/lib/dpkg/status",
+            "%s is installed; libcuda.so.1 is in libcuda1-%u, which it only recommends", whole,
+            branch);
+        gp_exam_command(exam, "if apt updates the driver with it, reboot afterwards",
+                        "sudo apt install libcuda1-%u", branch);
+    } else if (is_ubuntu && is_before_1804(&exam->machine)) {
+        gp_exam_command(exam, "install the libraries and programs that match the module",
+                        "sudo apt install %s libcuda1-%u", whole, branch);
+    } else {
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES, gp_exam_text(exam, "%u", branch), NULL);
+    }
+}
+
 /* Once the installer's module is removed, libraries that came alone, as what another package needs,
  * have none. */
 void gp_driver_fix_packages(struct gp_exam *exam, const char *names)

@@ -22,6 +22,9 @@ const char *gp_driver_flavour(struct gp_exam *exam);
  * `usual`: there is none. */
 const char *gp_driver_libraries_package(struct gp_exam *exam, const char *end, const char *usual);
 
+/* How to get the libraries and programs that match the loaded module. */
+void gp_driver_fix_libraries(struct gp_exam *exam);
+
 /* How to restore the files of these packages, after the .run installer's were removed. */
 void gp_driver_fix_packages(struct gp_exam *exam, const char *names);
 

@@ -30,8 +30,7 @@ static void check_cuda(struct gp_exam *exam)
     gp_exam_evidence(exam, "libcuda.so.1", "not in any library directory");
     gp_exam_evidence(exam, in->libraries[0].path, "present");
     gp_exam_why(exam, "nvidia-smi works without it, but no CUDA program does.");
-    gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES,
-                   gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+    gp_driver_fix_libraries(exam);
 }
 
 /* "a b c": the installed packages with libraries or programs. */
@@ -113,8 +112,7 @@ void gp_driver_check_libraries(struct gp_exam *exam)
     if (is_narrow)
         gp_exam_advice(exam, "name the 64-bit packages, with :amd64 behind each name:");
     if (exam->machine.driver[0])
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES,
-                       gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+        gp_driver_fix_libraries(exam);
     else
         gp_exam_advice(exam, "install the libraries that match the module");
 }
