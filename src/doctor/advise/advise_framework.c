@@ -19,10 +19,10 @@ static const char *build_words(struct gp_exam *exam, const struct gp_build *buil
 
 static void command_torch(struct gp_exam *exam, const struct gp_build *build)
 {
-    gp_exam_command(exam, "with pip",
-                    "pip install torch==%s torchvision --index-url "
-                    "https://download.pytorch.org/whl/%s",
-                    build->version, build->variant);
+    gp_exam_command(exam, "with pip", "pip install %s",
+                    gp_torch_request(
+                        exam, gp_torch_release(exam, build->version), " torchvision",
+                        gp_exam_text(exam, "https://download.pytorch.org/whl/%s", build->variant)));
     gp_exam_command(exam, "or with uv", "uv pip install torch==%s torchvision --torch-backend=%s",
                     build->version, build->variant);
 }

@@ -46,6 +46,11 @@ const char *gp_torch_release(struct gp_exam *exam, const char *version);
  * space: " torchvision torchaudio"; "". */
 const char *gp_torch_companions(struct gp_exam *exam, const struct gp_pyenv *env);
 
+/* What pip is to install from an index of PyTorch's, "torch==1.7.1+cu110 torchvision
+ * --extra-index-url …". Its releases before 2.0 need PyPI, too. `companions` begin with a space. */
+const char *gp_torch_request(struct gp_exam *exam, const char *torch, const char *companions,
+                             const char *index);
+
 /* A fix: the commands that put a PyTorch into an environment, "torch==2.7.1" or "'torch==2.7.*'",
  * with those packages, which must come from the same index. A NumPy 1.x stays. */
 void gp_exam_torch(struct gp_exam *exam, const struct gp_pyenv *env, const char *note,

@@ -243,10 +243,10 @@ static void install_again(struct gp_exam *exam, const struct gp_pyenv *env, cons
             exam, "reinstall PyTorch %s from its source; no package index has this build", version);
         return;
     }
-    words = suffix
-                ? gp_exam_text(exam, "torch==%.*s --index-url https://download.pytorch.org/whl/%s",
-                               (int)(suffix - version), version, suffix + 1)
-                : gp_exam_text(exam, "torch==%s", version);
+    words = suffix ? gp_torch_request(
+                         exam, gp_torch_release(exam, version), "",
+                         gp_exam_text(exam, "https://download.pytorch.org/whl/%s", suffix + 1))
+                   : gp_exam_text(exam, "torch==%s", version);
     gp_exam_pip(exam, env, GP_PIP_AGAIN, "", words);
 }
 

@@ -2,6 +2,7 @@
 #include "doctor/checks/pyinstall.h"
 #include "doctor/exam.h"
 #include "doctor/readers/pyenv.h"
+#include "doctor/tables.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -30,6 +31,36 @@ const char *gp_torch_companions(struct gp_exam *exam, const struct gp_pyenv *env
     return words;
 }
 
+/* Whether the wheel has the name of its CUDA in its version, as those that are not PyPI's. */
+static bool has_suffix(const char *version, const char *variant)
+{
+    for (size_t i = 0; i < gp_torch_build_count; i++)
+        if (strcmp(gp_torch_builds[i].torch, version) == 0 &&
+            strcmp(gp_torch_builds[i].build, variant) == 0)
+            return !gp_torch_builds[i].is_default;
+    return false;
+}
+
+/* Of what these need, the index has at most the newest, for newer versions of Python: they come
+ * with PyPI next to it. What is there under the same version, for another CUDA, has no suffix. */
+const char *gp_torch_request(struct gp_exam *exam, const char *torch, const char *companions,
+                             const char *index)
+{
+    static const char mark[] = "/whl/", start[] = "torch==";
+    static const char first[] = "1.4", last[] = "2.0"; /* before 1.4, names are not regular */
+    const char *variant = strstr(index, mark);
+    const char *version =
+        strncmp(torch, start, sizeof(start) - 1) == 0 ? torch + sizeof(start) - 1 : "";
+    bool is_old = variant && strncmp(variant + sizeof(mark) - 1, "cu", 2) == 0 && version[0] &&
+                  gp_version_compare(version, first) >= 0 && gp_version_compare(version, last) < 0;
+    if (!is_old)
+        return gp_exam_text(exam, "%s%s --index-url %s", torch, companions, index);
+    variant += sizeof(mark) - 1;
+    bool is_named = has_suffix(version, variant);
+    return gp_exam_text(exam, "%s%s%s%s --extra-index-url %s", torch, is_named ? "+" : "",
+                        is_named ? variant : "", companions, index);
+}
+
 /* Reinstalling brings the newest of all that they depend on; NumPy is torchvision's. Packages that
  * were compiled for NumPy 1.x do not bear the newest; if PyTorch is removed first, it stays. */
 static bool keeps_numpy(const struct gp_pyenv *env)
@@ -48,5 +79,5 @@ void gp_exam_torch(struct gp_exam *exam, const struct gp_pyenv *env, const char 
     if (is_kept)
         gp_exam_pip(exam, env, GP_PIP_REMOVE, "", gp_exam_text(exam, "torch%s", companions));
     gp_exam_pip(exam, env, is_kept ? GP_PIP_ADD : GP_PIP_AGAIN, note,
-                gp_exam_text(exam, "%s%s --index-url %s", torch, companions, index));
+                gp_torch_request(exam, torch, companions, index));
 }
