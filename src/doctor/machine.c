@@ -110,6 +110,23 @@ bool gp_machine_is_ostree(const struct gp_machine *machine)
     return strcmp(machine->distro_id, "ostree") == 0 || strcmp(machine->distro_id, "ublue") == 0;
 }
 
+const char *gp_machine_image_update(const struct gp_files *files)
+{
+    static const char bootc[] = "/usr/bin/bootc", ublue[] = "/usr/share/ublue-os";
+    static const char *const words[] = {"ostree=", "composefs="};
+    char line[4096];
+    bool is_booted = gp_files_exist(files, "/run/ostree-booted");
+    if (gp_files_line(files, "/proc/cmdline", line, sizeof(line)))
+        for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+            is_booted = is_booted || strstr(line, words[i]);
+    if (!is_booted)
+        return NULL; /* bootc is installed elsewhere, too, to build images */
+    /* With rpm-ostree packages can be layered, which bootc does not update. */
+    if (gp_files_exist(files, "/usr/bin/rpm-ostree"))
+        return gp_files_exist(files, ublue) ? "sudo rpm-ostree upgrade" : NULL;
+    return gp_files_exist(files, bootc) ? "sudo bootc upgrade" : NULL;
+}
+
 enum { FIRST_OF_FEDORA = 20 };
 
 /* The name of a release: one plain word, as it becomes part of commands; "": the value is not. */

@@ -81,6 +81,10 @@ bool gp_machine_is_ostree(const struct gp_machine *machine);
 /* "0000:65:00.0": whether it is a PCI device address, and nothing else. */
 bool gp_is_bus_id(const char *name);
 
+/* The command that updates a system whose programs are one image, mounted without being writable;
+ * NULL: it is none, or packages can be added to it. */
+const char *gp_machine_image_update(const struct gp_files *files);
+
 void gp_machine_read(struct gp_machine *machine, const struct gp_files *files,
                      struct gp_arena *arena);
 

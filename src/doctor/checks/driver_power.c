@@ -40,6 +40,19 @@ static bool is_masked(struct gp_exam *exam, const char *unit)
     return !gp_files_link(&exam->files, path, target) || strcmp(target, "/dev/null") == 0;
 }
 
+/* What belongs to an image cannot be added to it: a newer one may have it, and a file in /etc that
+ * is read last wins over the image's. */
+static void fix_in_image(struct gp_exam *exam, const char *update)
+{
+    gp_exam_command(exam, "a newer image may have the services, after a reboot", "%s", update);
+    gp_exam_advice(exam, "if it does not: the option off, after the image's own files, without "
+                         "preserving GPU memory across suspend:");
+    gp_exam_module_setting(exam, "", "zz-nvidia-suspend.conf",
+                           gp_exam_text(exam, "options %s NVreg_PreserveVideoMemoryAllocations=0",
+                                        gp_exam_quoted(exam, gp_driver_module_name(exam))));
+    gp_driver_fix_reboot(exam, "");
+}
+
 /* A module that is to keep GPU memory refuses a suspend that nobody has announced to it. */
 static bool report_no_units(struct gp_exam *exam, const char *path, const char *params)
 {
@@ -76,6 +89,11 @@ static bool report_no_units(struct gp_exam *exam, const char *path, const char *
         gp_exam_evidence(exam, said->where, "%s", said->text);
     gp_exam_why(exam, "A module that preserves GPU memory lets the machine sleep only after "
                       "nvidia-suspend.service has saved it, and needs nvidia-resume afterwards.");
+    const char *update = is_missing ? gp_machine_image_update(&exam->files) : NULL;
+    if (update) {
+        fix_in_image(exam, update);
+        return true;
+    }
     if (is_off)
         gp_exam_command(exam, "", "sudo systemctl unmask %s", names);
     else if (is_missing)
