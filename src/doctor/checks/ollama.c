@@ -36,7 +36,7 @@ static bool is_installed(const struct gp_exam *exam)
 bool gp_ollama_is_there(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    if (!is_installed(exam))
+    if (!is_installed(exam) && (m->container || !gp_ollama_of_nix(exam)))
         return gp_ollama_is_in_docker(exam);
     return m->container ? is_given(exam) || gp_files_exist(&exam->files, "/dev/nvidiactl")
                         : m->nvidia_count > 0 || m->amd_count > 0;
@@ -496,6 +496,11 @@ void gp_ollama_check(struct gp_exam *exam)
     bool is_nvidia = exam->machine.nvidia_count > 0;
     bool is_card = is_nvidia || gp_gfx_has_card(&exam->machine);
     const char *package = is_nvidia ? "ollama-cuda" : "ollama-rocm";
+    const char *of_nix = exam->machine.container ? NULL : gp_ollama_of_nix(exam);
+    if (of_nix && is_card) {
+        gp_ollama_check_nix(exam, of_nix, is_nvidia);
+        return;
+    }
     if (report_library(exam) || (is_nvidia && gp_ollama_report_needs(exam)) ||
         (is_nvidia && exam->machine.container) || !is_installed(exam) ||
         gp_ollama_report_incomplete(exam))

@@ -24,6 +24,13 @@ const char *gp_ollama_override(struct gp_exam *exam);
  */
 bool gp_ollama_report_incomplete(struct gp_exam *exam);
 
+/* ollama_nix.c: the package of Nix that it runs from, or would, "/nix/store/6x9c…-ollama-0.5.7";
+ * NULL: none. */
+const char *gp_ollama_of_nix(struct gp_exam *exam);
+
+/* Whether this package has its part for the GPUs. */
+void gp_ollama_check_nix(struct gp_exam *exam, const char *package, bool is_nvidia);
+
 /* ollama_driver.c: whether docker runs one of its images, with GPUs of NVIDIA. */
 bool gp_ollama_is_in_docker(struct gp_exam *exam);
 
