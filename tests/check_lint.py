@@ -104,6 +104,17 @@ def a_tag_is_one_struct():
 
 
 @test
+def readers_quote_and_do_not_judge():
+    rule = "readers-do-not-judge"
+    text = 'gp_exam_evidence(exam, path, "%s", line);\n'
+    advice = text + 'gp_exam_advice(exam, "log in again");\n'
+    assert findings({"src/doctor/readers/x.c": text, "src/doctor/checks/x.c": advice}, rule=rule) == []
+    found = findings({"src/doctor/readers/x.c": advice + "gp_exam_unreadable(exam, path, error);\n"}, rule=rule)
+    assert found == ["src/doctor/readers/x.c:2: gp_exam_advice() is not used here",
+                     "src/doctor/readers/x.c:3: gp_exam_unreadable() is not used here"], found
+
+
+@test
 def every_file_is_built():
     rule, build = "everything-is-built", "'src/doctor/readers/docker.c',\n"
     files = {"src/doctor/readers/docker.c": "", "meson.build": build}

@@ -45,6 +45,8 @@ BANNED = """strcpy strcat strncpy strncat stpcpy sprintf vsprintf gets strtok st
 PRINTING = "printf vprintf puts putchar perror exit setlocale umask chdir".split()
 STARTING = """fork clone execl execle execlp execv execve execvp execvpe fexecve posix_spawn
     posix_spawnp dlopen""".split()
+JUDGING = """gp_exam_report gp_exam_why gp_exam_link gp_exam_tool gp_exam_remedy gp_exam_command
+    gp_exam_module_setting gp_exam_advice gp_exam_unreadable gp_exam_has_failed gp_exam_blame""".split()
 PRINTING_FOLDERS = ("src/cmd/", "src/out/", "src/tui/term.")
 
 TEXT_SUFFIXES = {".c", ".h", ".def", ".build", ".md", ".sh", ".py", ".bats", ".bash", ".fish",
@@ -178,6 +180,14 @@ def rule_doctor_starts_nothing():
     for name in OWN_C:
         if name.startswith("src/doctor/"):
             yield from calls(name, STARTING)
+
+
+def rule_readers_do_not_judge():
+    """What a file says is read there, and may be quoted (gp_exam_evidence); what that means, and what to do, is said
+    by a check."""
+    for name in OWN_C:
+        if name.startswith("src/doctor/readers/"):
+            yield from calls(name, JUDGING)
 
 
 def rule_header_guards():

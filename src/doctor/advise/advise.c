@@ -1,6 +1,7 @@
 #include "doctor/advise/advise.h"
 
 #include "doctor/advise/advise_framework.h"
+#include "doctor/checks/cuda.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/tables_load.h"
@@ -47,7 +48,7 @@ static const struct gp_toolkit *toolkit_for(const struct gp_client *client, cons
 static void command_toolkit(struct gp_exam *exam, const struct gp_toolkit *toolkit)
 {
     unsigned major = gp_version_major(toolkit->cuda);
-    gp_toolkit_remedy(exam, toolkit->cuda);
+    gp_cuda_fix_toolkit(exam, toolkit->cuda);
     if (major >= 12)
         gp_exam_command(exam, "or in a conda environment",
                         "conda install -c conda-forge cuda-toolkit=%u.%u", major,

@@ -1,4 +1,5 @@
 /* AMD GPUs: the kernel's device for computing, who wants it, and who may use it. */
+#include "doctor/checks/access_fix.h"
 #include "doctor/checks/amd.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/gfxchip.h"

@@ -1,6 +1,7 @@
 /* LD_LIBRARY_PATH that puts another ROCm before the one that PyTorch brings. */
 #include "doctor/checks/amd.h"
 #include "doctor/checks/framework.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/torch.h"

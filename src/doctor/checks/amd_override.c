@@ -1,7 +1,7 @@
 /* Whether HSA_OVERRIDE_GFX_VERSION has the AMD GPUs taken for others whose code they cannot run. */
 #include "doctor/checks/amd.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/readers/gfxlist.h"
-#include "doctor/readers/searchpath.h"
 #include "doctor/readers/services.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* ROCm's packages of two makers, and Python packages that are not built for AMD's GPUs. */
 #include "doctor/checks/amd.h"
+#include "doctor/checks/graphics.h"
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
 #include "doctor/readers/gfxchip.h"
@@ -168,8 +169,8 @@ static void report_no_driver(struct gp_exam *exam)
     static const char variable[] = "RUSTICL_ENABLE";
     enum gp_distro distro = exam->machine.distro;
     const char *value = gp_machine_variable(&exam->machine, variable);
-    bool has_rusticl = gp_opencl_knows(exam, "Rusticl");
-    if (gp_opencl_knows(exam, "amdocl") || gp_opencl_knows(exam, "MesaOpenCL") ||
+    bool has_rusticl = gp_graphics_knows_opencl(exam, "Rusticl");
+    if (gp_graphics_knows_opencl(exam, "amdocl") || gp_graphics_knows_opencl(exam, "MesaOpenCL") ||
         (has_rusticl && value && strstr(value, "radeonsi")))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "OpenCL programs do not find the AMD GPU: %s",
@@ -194,7 +195,7 @@ void gp_amd_check_opencl(struct gp_exam *exam)
     static const char folder[] = GP_OPENCL_VENDORS, name[] = "libamdocl64.so";
     if (!opencl_library(exam))
         report_no_driver(exam);
-    if (!opencl_library(exam) || gp_opencl_knows(exam, "amdocl"))
+    if (!opencl_library(exam) || gp_graphics_knows_opencl(exam, "amdocl"))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "OpenCL programs do not find the AMD GPU: the file that names ROCm's library "

@@ -3,6 +3,7 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/checks/driver.h"
+#include "doctor/checks/graphics.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/opencl.h"
@@ -362,7 +363,7 @@ static void check_opencl(struct gp_exam *exam)
 {
     const char *program = gp_opencl_program(exam);
     if (!has_part(exam, "libOpenCL.so.1") || !has_part(exam, "libnvidia-opencl.so.1") ||
-        gp_opencl_knows(exam, "nvidia"))
+        gp_graphics_knows_opencl(exam, "nvidia"))
         return;
     gp_exam_report(exam, program ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "OpenCL programs in this container find no NVIDIA GPU");

@@ -2,7 +2,8 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/checks/container_host.h"
-#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/log.h"
 

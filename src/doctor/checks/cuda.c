@@ -2,6 +2,7 @@
 #include "doctor/checks/cuda.h"
 
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/ldcache.h"
@@ -97,7 +98,7 @@ static void propose_toolkit(struct gp_exam *exam, const struct gp_arch *arch, co
                        "PyTorch was built for CUDA %s: install that toolkit, and point CUDA_HOME "
                        "at it:",
                        wanted);
-    gp_toolkit_remedy(exam, is_wanted ? wanted : fitting);
+    gp_cuda_fix_toolkit(exam, is_wanted ? wanted : fitting);
 }
 
 /* The compiler is too old or too new for the GPU. */
@@ -195,7 +196,7 @@ static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
     } else if (ceiling[0] && !other) {
         gp_exam_advice(exam,
                        "or install CUDA %s, the newest that this driver implements:", ceiling);
-        gp_toolkit_remedy(exam, ceiling);
+        gp_cuda_fix_toolkit(exam, ceiling);
     }
 }
 

@@ -23,6 +23,8 @@ void gp_cuda_use_compat(struct gp_exam *exam, struct gp_nvidia *nv);
 bool gp_cuda_is_compat_mounted(struct gp_exam *exam);
 /* Whether CUDA sees no GPU with this CUDA_VISIBLE_DEVICES; false also if that is unknown. */
 bool gp_cuda_mask_is_empty(struct gp_exam *exam, const char *mask);
+/* cuda_fix.c: adds the commands that install the toolkit of this version, "12.4.1". */
+void gp_cuda_fix_toolkit(struct gp_exam *exam, const char *version);
 void gp_check_cuda_env(struct gp_exam *exam);
 void gp_check_cuda_network(struct gp_exam *exam); /* part of cuda.env */
 void gp_check_cuda_nccl(struct gp_exam *exam);    /* part of cuda.env */

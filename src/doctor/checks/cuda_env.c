@@ -2,6 +2,7 @@
  * loaded. */
 #include "doctor/checks/cuda.h"
 #include "doctor/checks/graphics.h"
+#include "doctor/checks/variable_fix.h"
 
 #include "doctor/checks/framework.h"
 #include "doctor/checks/pyinstall.h"

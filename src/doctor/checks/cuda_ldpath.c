@@ -3,6 +3,7 @@
 
 #include "doctor/builds.h"
 #include "doctor/checks/framework.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"

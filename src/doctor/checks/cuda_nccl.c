@@ -1,6 +1,7 @@
 /* NCCL's settings: variables of the environment, or lines of its own files. */
 #include "doctor/checks/cuda.h"
 
+#include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/searchpath.h"

@@ -1,5 +1,6 @@
 /* A part of cuda.env: the network interfaces that variables name for NCCL and Gloo. */
 #include "doctor/checks/cuda.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/searchpath.h"

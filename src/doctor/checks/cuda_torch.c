@@ -3,9 +3,9 @@
 
 #include "doctor/builds.h"
 #include "doctor/checks/pyinstall.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/pyenv.h"
-#include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/readers/torch.h"
 #include "doctor/version.h"
@@ -117,7 +117,7 @@ static void report_other(struct gp_exam *exam, const struct gp_toolkits *all,
         return;
     }
     gp_exam_advice(exam, "install CUDA %s, and point CUDA_HOME at it:", torch->cuda);
-    gp_toolkit_remedy(exam, torch->cuda);
+    gp_cuda_fix_toolkit(exam, torch->cuda);
     propose_release(exam, torch, used);
 }
 

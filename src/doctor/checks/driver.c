@@ -6,6 +6,8 @@
 #include "doctor/checks/driver.h"
 
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/checks/module_keys.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/log.h"
@@ -253,7 +255,7 @@ static void check_loaded(struct gp_exam *exam)
         gp_exam_evidence(
             exam, gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
             "present");
-    bool is_told = gp_driver_show_log(exam, refusals, GP_ARRAY_LEN(refusals));
+    bool is_told = gp_log_show_kind(exam, refusals, GP_ARRAY_LEN(refusals));
     const struct gp_log_known *reason = gp_log_reason(exam, "kernel,modules", "");
     if (!is_told && gp_driver_is_secure_boot_on(exam))
         gp_exam_evidence(exam, "Secure Boot", "on: it rejects modules signed with an unknown key");

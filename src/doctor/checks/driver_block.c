@@ -1,6 +1,7 @@
 /* Checks of what prevents loading a module: driver.blacklist, secureboot, nouveau. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/checks/module_keys.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/kernels.h"

@@ -2,6 +2,7 @@
 #include "doctor/checks/driver.h"
 
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/exam.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/kernels.h"

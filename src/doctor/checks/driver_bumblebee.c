@@ -1,7 +1,7 @@
 /* Bumblebee, which starts a second X server on a laptop's NVIDIA GPU for optirun and primusrun, by
  * the directories in its configuration: a part of driver.blacklist. */
 #include "doctor/checks/driver.h"
-#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/install.h"

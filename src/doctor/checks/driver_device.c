@@ -1,6 +1,9 @@
 /* Checks of the loaded module: driver.gpus, nodes, params, persistence. */
+#include "doctor/checks/access_fix.h"
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/checks/passthrough.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/gpuset.h"

@@ -1,6 +1,8 @@
 /* Checks of what is installed: driver.installed, flavour, kernel. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/compat.h"
 #include "doctor/explain/explain_line.h"
 #include "doctor/lines.h"
@@ -434,7 +436,7 @@ void gp_driver_check_flavour(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_SKIP,
                        "the version and kind of the loaded module cannot be read");
     if (is_found)
-        (void)gp_driver_show_log(exam, verdicts, GP_ARRAY_LEN(verdicts));
+        (void)gp_log_show_kind(exam, verdicts, GP_ARRAY_LEN(verdicts));
     if ((is_found || report_refusal(exam)) && !fix_variant(exam) && !fix_macro(exam) &&
         !fix_kind(exam) && !fix_eks(exam))
         gp_driver_fix_install(exam);

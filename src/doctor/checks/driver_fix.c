@@ -1,6 +1,7 @@
 /* Fixes of the driver that several findings share: how to install it, and what else it needs. */
 #include "doctor/checks/driver_fix.h"
 
+#include "doctor/checks/driver_wish.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/kernels.h"
 #include "doctor/tables.h"

@@ -5,10 +5,6 @@
 
 #include "doctor/exam.h"
 #include "doctor/offer.h"
-#include "doctor/readers/kmsg.h"
-
-/* What a driver for this machine's NVIDIA GPUs must be. */
-struct gp_wish gp_driver_wish(struct gp_exam *exam);
 
 /* How to install a driver that fits this machine's GPUs, in the distribution's own way, including
  * the reboot. */
@@ -113,20 +109,8 @@ void gp_driver_fix_update(struct gp_exam *exam);
 /* In a container: how to get the libraries of the host's driver in place of others. */
 void gp_driver_fix_image(struct gp_exam *exam);
 
+/* Adds a reboot, with a note on it; on a live system, what to do instead. */
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
-
-/* Adds the kernel log line of the first of these kinds that occurs to the finding; false: none
- * occurs, or the log cannot be read. */
-bool gp_driver_show_log(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, size_t count);
-
-/* The module's own name, for options in modprobe.d: "nvidia", on Debian "nvidia-current". */
-const char *gp_driver_module_name(struct gp_exam *exam);
-
-/* An NVIDIA GPU that is not assigned to a virtual machine. */
-bool gp_driver_is_ours(const struct gp_pci_gpu *gpu);
-
-/* "GeForce RTX 4090 (0000:01:00.0)" */
-const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
 /* driver_parts.c: the option for Debian's apt if the driver came from the backports; "". */
 const char *gp_driver_backports(struct gp_exam *exam);

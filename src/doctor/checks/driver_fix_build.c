@@ -1,6 +1,7 @@
 /* Fixes that update the driver's packages, or build its module for a kernel. */
 #include "doctor/checks/driver_fix.h"
 
+#include "doctor/checks/driver_wish.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/kernels.h"
 #include "doctor/readers/searchpath.h"

@@ -1,6 +1,7 @@
 /* Installing the driver on Debian: the components of its archive, the headers, and the package. */
 #include "doctor/checks/driver_fix.h"
 
+#include "doctor/checks/driver_wish.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/kernels.h"
 #include "doctor/version.h"

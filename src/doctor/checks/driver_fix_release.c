@@ -2,6 +2,7 @@
  * than a program needs. */
 #include "doctor/checks/driver_fix.h"
 
+#include "doctor/checks/driver_wish.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/install.h"

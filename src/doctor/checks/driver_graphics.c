@@ -2,6 +2,9 @@
  * driver.libraries. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
+#include "doctor/checks/graphics.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/opencl.h"
@@ -169,7 +172,7 @@ void gp_driver_check_registers(struct gp_exam *exam)
             count += count_files(exam, registers[i].folders[f], &has_nvidia);
         if (has_nvidia || !library || !gp_system_library(exam, "", registers[i].loader) ||
             (count == 0 && !program) ||
-            (registers[i].is_vulkan && gp_vulkan_report_renamed(exam, of_nvidia, "NVIDIA's GPU")))
+            (registers[i].is_vulkan && gp_graphics_report_renamed(exam, of_nvidia, "NVIDIA's GPU")))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "%s does not use NVIDIA's driver: the file that names it is missing",
@@ -208,7 +211,7 @@ static void check_opencl(struct gp_exam *exam)
     static const char library[] = "libnvidia-opencl.so.1", path[] = GP_OPENCL_VENDORS "/nvidia.icd";
     const char *program = gp_opencl_program(exam);
     if (!program || !gp_system_library(exam, "", "libOpenCL.so.1") ||
-        !gp_system_library(exam, "", library) || gp_opencl_knows(exam, "nvidia"))
+        !gp_system_library(exam, "", library) || gp_graphics_knows_opencl(exam, "nvidia"))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "OpenCL does not use NVIDIA's driver: the file that names it is missing");
@@ -252,7 +255,8 @@ static void check_opencl_package(struct gp_exam *exam)
     const char *program = gp_opencl_program(exam);
     bool is_debian = distro == GP_DISTRO_DEBIAN;
     if (!program || (!is_debian && distro != GP_DISTRO_ARCH) || in->package_count == 0 ||
-        exam->machine.container || has_library(exam, library) || gp_opencl_knows(exam, "nvidia"))
+        exam->machine.container || has_library(exam, library) ||
+        gp_graphics_knows_opencl(exam, "nvidia"))
         return;
     gp_exam_report(exam, needs_opencl(exam, program) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "OpenCL does not find the NVIDIA GPU: the driver's part for OpenCL is not "

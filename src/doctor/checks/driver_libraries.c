@@ -2,6 +2,8 @@
 #include "doctor/checks/cuda.h"
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/module_file.h"
@@ -495,7 +497,7 @@ void gp_driver_check_mismatch(struct gp_exam *exam)
                    library->version);
     gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", m->driver);
     gp_exam_evidence(exam, library->path, "links to %s", library->real);
-    (void)gp_driver_show_log(exam, &said, 1);
+    (void)gp_log_show_kind(exam, &said, 1);
     if (m->container && strcmp(m->container, "lxc") == 0) {
         gp_exam_why(exam, "The module is the host's, the libraries are the container's own: they "
                           "must have the same version.");

@@ -1,6 +1,6 @@
 /* Device files of GPUs that have the wrong number: a finding of driver.nodes. */
 #include "doctor/checks/driver.h"
-#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 
 #include <stdio.h>
 #include <stdlib.h>

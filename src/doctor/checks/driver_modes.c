@@ -2,6 +2,7 @@
  * firmware's framebuffer: a part of driver.params. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/exam.h"
 #include "doctor/readers/packages.h"
 #include "doctor/readers/searchpath.h"

@@ -1,6 +1,7 @@
 /* Whether the running kernel has NVIDIA's module: driver.module. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/kernels.h"
 #include "doctor/version.h"
@@ -233,6 +234,47 @@ static void explain_missing(struct gp_exam *exam, bool has_any)
         gp_exam_why(exam, "Only libraries of the driver are installed, no module.");
 }
 
+/* Arch's packages have modules for only one of its kernels, Manjaro's for one each: adds how to get
+ * the module of the running kernel, if it is another one; false: it is not, or they are built. */
+static bool fix_kernel_package(struct gp_exam *exam)
+{
+    static const struct {
+        const char *package, *kernel;
+        bool is_open;
+    } packages[] = {{"nvidia", "linux", false},
+                    {"nvidia-open", "linux", true},
+                    {"nvidia-lts", "linux-lts", false},
+                    {"nvidia-open-lts", "linux-lts", true}};
+    const struct gp_install *in = gp_install_of(exam);
+    enum { FIRST_WITHOUT_PROPRIETARY = 590 };
+    bool is_manjaro = strcmp(exam->machine.distro_id, "manjaro") == 0;
+    if ((exam->machine.distro != GP_DISTRO_ARCH && !is_manjaro) || in->source[0])
+        return false;
+    const char *kernel = gp_kernels_package(exam, exam->machine.kernel);
+    if (is_manjaro && strcmp(kernel, "linux") != 0) {
+        gp_exam_command(exam, "install the modules for this kernel", "sudo pacman -Syu %s-nvidia",
+                        gp_exam_quoted(exam, kernel));
+        gp_exam_command(exam, "", "sudo reboot");
+        return true;
+    }
+    bool is_other = false, is_open = gp_version_major(in->version) >= FIRST_WITHOUT_PROPRIETARY;
+    for (size_t i = 0; i < in->package_count; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(packages); k++)
+            if (strcmp(in->packages[i].name, packages[k].package) == 0) {
+                if (strcmp(packages[k].kernel, kernel) == 0)
+                    return false;
+                is_other = true;
+                is_open = is_open || packages[k].is_open;
+            }
+    if (!is_other)
+        return false;
+    gp_exam_command(exam, "the installed package has modules for another kernel only: build them",
+                    "sudo pacman -Syu %s %s", is_open ? "nvidia-open-dkms" : "nvidia-dkms",
+                    gp_exam_quoted(exam, gp_exam_text(exam, "%s-headers", kernel)));
+    gp_exam_command(exam, "", "sudo reboot");
+    return true;
+}
+
 /* Their repositories may have a kernel earlier than the package with the module for it. */
 static bool is_prebuilt(enum gp_distro distro)
 {
@@ -292,7 +334,7 @@ void gp_driver_check_module(struct gp_exam *exam)
     if (in->stale_source[0])
         gp_exam_command(exam, "remove what is left of the old driver", "sudo rm -r %s",
                         gp_exam_quoted(exam, in->stale_source));
-    if (gp_kernels_fix_package(exam))
+    if (fix_kernel_package(exam))
         return;
     gp_driver_fix_build(exam);
     if (!in->source[0] && in->run_trace[0])

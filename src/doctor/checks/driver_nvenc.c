@@ -2,6 +2,7 @@
  * containers of container.parts. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/searchpath.h"

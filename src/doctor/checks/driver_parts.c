@@ -2,10 +2,11 @@
  * of driver.libraries. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/graphics.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/searchpath.h"
-#include "doctor/readers/vulkan.h"
 
 #include <string.h>
 
@@ -67,7 +68,7 @@ void gp_driver_check_parts(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     bool is_only = exam->machine.gpu_count == exam->machine.nvidia_count;
-    gp_vulkan_check_loader(exam);
+    gp_graphics_check_loader(exam);
     const char *folder = in->library_count > 0 ? in->libraries[0].path : "";
     for (size_t i = 0; i < GP_ARRAY_LEN(parts) && !exam->machine.container; i++) {
         const char *program = gp_files_first(&exam->files, parts[i].programs);

@@ -2,6 +2,7 @@
  */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/lines.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/services.h"

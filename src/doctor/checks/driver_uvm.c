@@ -1,7 +1,7 @@
 /* nvidia_uvm, which CUDA needs, where nothing loads it or where a part of it fails. Findings of
  * driver.nodes. */
 #include "doctor/checks/driver.h"
-#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/checks/ollama.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/log.h"

@@ -1,6 +1,4 @@
-/* What the driver for this machine's GPUs must be; how findings name GPUs and module, and quote the
- * log; the reboot. */
-#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 
 #include "doctor/readers/gpuset.h"
 #include "doctor/readers/install.h"
@@ -69,27 +67,4 @@ const char *gp_driver_module_name(struct gp_exam *exam)
     const char *name = slash ? slash + 1 : file;
     const char *end = strstr(name, ".ko");
     return end && end > name ? gp_exam_text(exam, "%.*s", (int)(end - name), name) : "nvidia";
-}
-
-bool gp_driver_show_log(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct gp_log_line *line = gp_log_find(exam, kinds[i]);
-        if (!line)
-            continue;
-        gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
-        return true;
-    }
-    return false;
-}
-
-void gp_driver_fix_reboot(struct gp_exam *exam, const char *note)
-{
-    if (gp_machine_is_live(&exam->files))
-        gp_exam_advice(exam,
-                       "this is a live system, which forgets all changes at a reboot: install "
-                       "it to a disk first, started with nomodeset on the kernel command "
-                       "line, and run these commands there");
-    else
-        gp_exam_command(exam, note, "sudo reboot");
 }

@@ -2,6 +2,7 @@
  * and drivers that are not installed. */
 #include "doctor/checks/graphics.h"
 
+#include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/ldcache.h"
 #include "doctor/readers/lutris.h"
@@ -288,7 +289,8 @@ static void check_vulkan_of(struct gp_exam *exam, const struct maker *maker)
     bool has_own = gp_vulkan_is_directed(exam);
     long count = count_drivers(exam, maker, &has_own);
     if (has_own || !gp_system_library(exam, "", "libvulkan.so.1") || (count == 0 && !program) ||
-        gp_vulkan_report_renamed(exam, maker->names, gp_exam_text(exam, "%s's GPU", maker->words)))
+        gp_graphics_report_renamed(exam, maker->names,
+                                   gp_exam_text(exam, "%s's GPU", maker->words)))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "Vulkan does not find the %s GPU: its driver is missing",
                    maker->words);
@@ -448,7 +450,7 @@ static void check_libdrm_packages(struct gp_exam *exam)
 static void check_vulkan(struct gp_exam *exam)
 {
     if (!exam->machine.is_driver_loaded) /* else driver.libraries does */
-        gp_vulkan_check_loader(exam);
+        gp_graphics_check_loader(exam);
     if (has_driven(exam, GP_PCI_AMD)) {
         check_amdvlk(exam);
         const struct gp_finding *before = exam->last;

@@ -1,6 +1,8 @@
-/* What OpenGL, Vulkan and VA-API need, for the GPUs of all vendors. */
+/* What OpenGL, Vulkan, OpenCL and VA-API need, for the GPUs of all vendors. */
 #ifndef GP_DOCTOR_CHECKS_GRAPHICS_H
 #define GP_DOCTOR_CHECKS_GRAPHICS_H
+
+#include <stdbool.h>
 
 struct gp_exam;
 
@@ -9,5 +11,16 @@ void gp_graphics_check_variables(struct gp_exam *exam);
 
 /* A program that decodes or encodes video with the system's VA-API; NULL: none is seen. */
 const char *gp_graphics_video_user(struct gp_exam *exam);
+
+/* graphics_loader.c: reports a file of a driver in the folders of Vulkan's loader whose name begins
+ * like one of these, up to NULL, and that the loader skips, because a package or somebody has
+ * renamed it; false: there is none. */
+bool gp_graphics_report_renamed(struct gp_exam *exam, const char *const *starts, const char *words);
+
+/* Likewise: reports if 32-bit Wine has no loader of Vulkan, or Steam on NixOS no 32-bit drivers. */
+void gp_graphics_check_loader(struct gp_exam *exam);
+
+/* Likewise: gp_opencl_knows(), which also reports if that cannot be read. */
+bool gp_graphics_knows_opencl(struct gp_exam *exam, const char *word);
 
 #endif

@@ -1,6 +1,7 @@
 /* Whether the users of services that compute or decode video may open the GPUs' device files. */
 #include "doctor/checks/services.h"
 
+#include "doctor/checks/access_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/processes.h"

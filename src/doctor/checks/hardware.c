@@ -1,6 +1,6 @@
 /* The GPUs as PCI reports them, which needs no driver. */
 #include "doctor/checks/hardware.h"
-#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"

@@ -1,5 +1,6 @@
 /* CPUs without AVX, which programs for GPUs need: hardware.cpu. */
 #include "doctor/checks/hardware.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/checks/ollama.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/pyenv.h"

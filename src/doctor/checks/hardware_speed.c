@@ -1,5 +1,5 @@
 /* A PCIe link that is slower than those of other GPUs of the same model. */
-#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/checks/hardware.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Checks of GPUs that the driver cannot use: hardware.wakes, hardware.regions. */
-#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/checks/hardware.h"
 #include "doctor/readers/gpuset.h"
 #include "doctor/readers/log.h"

@@ -1,7 +1,6 @@
 /* A GPU that fell off the bus because a laptop's tool turned it off and on, or that
  * optimus-manager has taken off it. */
 #include "doctor/checks/driver.h"
-#include "doctor/checks/driver_fix.h"
 #include "doctor/checks/hardware.h"
 #include "doctor/version.h"
 

@@ -1,7 +1,8 @@
 /* NVSwitch: the fabric manager, by its files and process; NVLinks, by the driver. */
 #include "doctor/checks/health.h"
 
-#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/lines.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/log.h"

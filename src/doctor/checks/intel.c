@@ -1,11 +1,13 @@
 /* Intel GPUs: checked only if the machine has no other vendor's GPU to compute on. */
 #include "doctor/checks/intel.h"
 
+#include "doctor/checks/access_fix.h"
 #include "doctor/checks/firmware.h"
 #include "doctor/checks/framework.h"
 #include "doctor/checks/graphics.h"
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/unbound.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/log.h"

@@ -1,5 +1,6 @@
 /* llama-cpp-python before its parts were libraries of their own: whether the one that it has was
  * built for a GPU. A finding of python.others. */
+#include "doctor/checks/cuda.h"
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
 #include "doctor/compat.h"
@@ -97,7 +98,7 @@ static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const char *v
     if (!has_compiler) {
         const char *cuda = usable_cuda(exam);
         gp_exam_advice(exam, "install the toolkit of CUDA %s:", cuda);
-        gp_toolkit_remedy(exam, cuda);
+        gp_cuda_fix_toolkit(exam, cuda);
         gp_exam_command(exam, "the build must find nvcc",
                         "export PATH=/usr/local/cuda-%u.%u/bin:$PATH", gp_version_major(cuda),
                         gp_version_minor(cuda));

@@ -1,6 +1,7 @@
 /* What the kernel log says about the GPUs since boot. */
 #include "doctor/readers/log.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/checks/services.h"
 #include "doctor/exam.h"
 #include "doctor/explain/explain_line.h"

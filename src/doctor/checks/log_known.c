@@ -1,4 +1,5 @@
 /* Known errors in the logs that no other check has reported. */
+#include "doctor/checks/log_show.h"
 #include "doctor/exam.h"
 #include "doctor/explain/explain_line.h"
 #include "doctor/readers/gpuset.h"

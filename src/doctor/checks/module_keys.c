@@ -1,8 +1,7 @@
 #include "doctor/checks/module_keys.h"
 
-#include "doctor/checks/driver_fix.h"
+#include "doctor/exam.h"
 #include "doctor/readers/install.h"
-#include "doctor/remedy.h"
 
 #include <errno.h>
 #include <string.h>

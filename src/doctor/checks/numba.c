@@ -1,8 +1,10 @@
 /* Numba, whose CUDA programs are compiled when they run: with a toolkit's NVVM, to PTX that the
  * driver compiles. */
+#include "doctor/checks/cuda.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
@@ -137,7 +139,7 @@ static void report_none(struct gp_exam *exam, const struct gp_pyenv *env,
         install_conda(exam, env, cuda);
     else {
         gp_exam_advice(exam, "install the toolkit of CUDA %s:", cuda);
-        gp_toolkit_remedy(exam, cuda);
+        gp_cuda_fix_toolkit(exam, cuda);
     }
 }
 

@@ -1,6 +1,7 @@
 /* Ollama: whether the driver is new enough for its release, here or in a container of docker. A
  * finding of system.ollama. */
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/checks/ollama.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"

@@ -1,7 +1,8 @@
 #include "doctor/checks/passthrough.h"
 
 #include "doctor/checks/driver.h"
-#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/install.h"

@@ -1,4 +1,5 @@
 /* Special platforms: WSL, Jetson, Linux on Apple chips. */
+#include "doctor/checks/access_fix.h"
 #include "doctor/checks/framework.h"
 #include "doctor/checks/jetson.h"
 #include "doctor/checks/passthrough.h"

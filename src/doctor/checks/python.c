@@ -4,6 +4,7 @@
 #include "doctor/checks/cuda.h"
 #include "doctor/checks/framework.h"
 #include "doctor/checks/pyinstall.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/archlist.h"
 #include "doctor/readers/nvidia.h"

@@ -2,6 +2,7 @@
 #include "doctor/checks/framework.h"
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
+#include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/ldcache.h"

@@ -1,4 +1,5 @@
 /* Theano before 0.10, whose backend for GPUs compiles its programs with nvcc when they run. */
+#include "doctor/checks/cuda.h"
 #include "doctor/checks/python.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
@@ -138,7 +139,7 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv)
             path = all->list[i].path;
     if (!path) {
         gp_exam_advice(exam, "install the toolkit of CUDA %s:", cuda);
-        gp_toolkit_remedy(exam, cuda);
+        gp_cuda_fix_toolkit(exam, cuda);
         path = gp_exam_text(exam, "/usr/local/cuda-%s", cuda);
     }
     gp_exam_command(exam, "also in the shell's startup file", "export PATH=%s/bin:$PATH",

@@ -120,8 +120,6 @@ const char *gp_access_members(struct gp_exam *exam, unsigned group)
     return "";
 }
 
-enum { NOBODY = 65534 }; /* the host's group has no number in this container */
-
 /* Whether this is a user namespace with a part of the numbers. Its root has no more rights than
  * others to files whose owner or group has no number in it. */
 static bool is_mapped(struct gp_exam *exam)
@@ -151,7 +149,8 @@ static struct gp_access access_of(struct gp_exam *exam, struct gp_arena *scratch
     name_group(exam, scratch, st.st_gid, access.group_name, sizeof(access.group_name));
     /* As the kernel does it: the first match of owner, group and others decides. */
     unsigned bits = !access.is_known ? 0
-                    : access.is_root ? (is_confined && st.st_gid == NOBODY ? access.mode : 06)
+                    : access.is_root
+                        ? (is_confined && st.st_gid == GP_ACCESS_NOBODY ? access.mode : 06)
                     : who->user == st.st_uid    ? access.mode >> 6
                     : is_member(who, st.st_gid) ? access.mode >> 3
                                                 : access.mode;
@@ -213,9 +212,7 @@ static const char *own_name(struct gp_exam *exam)
     return "";
 }
 
-/* Whether the examining user is a member of the file's group by now, which may use it, but the
- * session began before that. */
-static bool is_new(struct gp_exam *exam, const struct gp_access *access)
+bool gp_access_is_new(struct gp_exam *exam, const struct gp_access *access)
 {
     const char *name = own_name(exam), *p = gp_access_members(exam, access->group);
     size_t n = strlen(name);
@@ -228,8 +225,9 @@ static bool is_new(struct gp_exam *exam, const struct gp_access *access)
 const char *gp_access_words(struct gp_exam *exam, const struct gp_access *access)
 {
     return gp_exam_text(exam,
-                        is_new(exam, access) ? "this session began before you were in group %s"
-                                             : "you are not in group %s",
+                        gp_access_is_new(exam, access)
+                            ? "this session began before you were in group %s"
+                            : "you are not in group %s",
                         access->group_name);
 }
 
@@ -252,12 +250,6 @@ size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *wo
     return denied;
 }
 
-void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const char *path)
-{
-    gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access->mode, access->group_name,
-                     access->group);
-}
-
 static bool is_lxc(const struct gp_exam *exam)
 {
     return exam->machine.container && strcmp(exam->machine.container, "lxc") == 0;
@@ -272,70 +264,12 @@ bool gp_access_is_foreign(const struct gp_exam *exam, const struct gp_access *ac
     return is_lxc(exam);
 }
 
-/* The number of the group of the render nodes, or of the group render: "104". */
-static const char *render_of(struct gp_exam *exam)
+const char *gp_access_render(struct gp_exam *exam)
 {
     struct gp_access node = gp_access_of(exam, "/dev/dri/renderD128");
     if (node.is_there && node.group != 0 && !gp_access_is_foreign(exam, &node))
         return gp_exam_text(exam, "%u", node.group);
     const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
     const char *number = line_of(text, "render");
-    return number ? gp_exam_text(exam, "%lu", strtoul(number, NULL, 10))
-                  : "the number of group render here";
-}
-
-/* Of an LXC container, a whole system, whose numbers of groups are not those of its host. */
-static void propose_number(struct gp_exam *exam, const struct gp_access *access, const char *path)
-{
-    const char *why = access->group == 0
-                          ? "give the device to the group of the render nodes for good"
-                      : access->group == NOBODY ? "the device has no group of this container"
-                                                : "the device has the number of the host's group";
-    gp_exam_advice(exam,
-                   "%s: on Proxmox, pass it with its number here, in /etc/pve/lxc/ID.conf: dev0: "
-                   "%s,gid=%s (the line with lxc.mount.entry for it goes); then start the "
-                   "container again",
-                   why, path, render_of(exam));
-    if (access->group != 0 && access->group != NOBODY)
-        gp_exam_advice(exam,
-                       "or, before Proxmox 8.2, give render the number %u in /etc/group here, and "
-                       "a group that has it the former number of render",
-                       access->group);
-}
-
-void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path)
-{
-    const char *kind = exam->machine.container;
-    if (is_new(exam, access)) {
-        gp_exam_evidence(exam, "/etc/group", "%s: %s", access->group_name,
-                         gp_access_members(exam, access->group));
-        gp_exam_advice(exam, "log out and in again; if programs of yours keep running then (tmux, "
-                             "services of systemd --user), reboot");
-        return;
-    }
-    if (gp_access_is_foreign(exam, access))
-        propose_number(exam, access, path);
-    else if (kind && access->group == NOBODY)
-        gp_exam_advice(exam, "the container has no root and does not keep your groups: start it "
-                             "with --group-add keep-groups (podman), as a user who is in the "
-                             "device's group on the host");
-    else if (kind && access->group == 0)
-        gp_exam_advice(exam,
-                       "give %s to group render on the host, with a udev rule; then start the "
-                       "container with --group-add and the number of that group",
-                       path);
-    else if (kind && !is_lxc(exam))
-        gp_exam_advice(exam,
-                       "start the container with --group-add %u (the number matters, not the name)",
-                       access->group);
-    else if (access->group == 0 && strcmp(path, "/dev/kfd") == 0)
-        gp_exam_command(exam, "give it to group render, of which you must be a member; then reboot",
-                        "echo 'KERNEL==\"kfd\", GROUP=\"render\", MODE=\"0660\"' | sudo tee "
-                        "/etc/udev/rules.d/70-kfd.rules");
-    else if (access->group == 0)
-        gp_exam_advice(exam, "only root may use %s: assign it to group render with a udev rule",
-                       path);
-    else
-        gp_exam_command(exam, "then log in again", "sudo usermod -aG %s $USER",
-                        gp_exam_quoted(exam, access->group_name));
+    return number ? gp_exam_text(exam, "%lu", strtoul(number, NULL, 10)) : NULL;
 }

@@ -6,6 +6,8 @@
 
 struct gp_exam;
 
+enum { GP_ACCESS_NOBODY = 65534 }; /* a group of the host without a number in this container */
+
 struct gp_access {
     bool is_there;
     bool is_known; /* the examining user is known */
@@ -47,14 +49,16 @@ size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *wo
 /* The users that /etc/group lists for a group, "alice,bob"; "": none. */
 const char *gp_access_members(struct gp_exam *exam, unsigned group);
 
-/* Adds to the finding who may use the file. */
-void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const char *path);
+/* Whether the examining user is a member of the file's group by now, which may use it, but the
+ * session began before that. */
+bool gp_access_is_new(struct gp_exam *exam, const struct gp_access *access);
+
+/* The number of the group of the render nodes, or of the group render: "104"; NULL: there is none.
+ */
+const char *gp_access_render(struct gp_exam *exam);
 
 /* Whether the device has a group that only its host knows: the number is another group's in this
  * LXC container, or nobody's. Membership in that group would not be the way to the device. */
 bool gp_access_is_foreign(const struct gp_exam *exam, const struct gp_access *access);
-
-/* Suggests how to get access to a device: through its group, unless that is root's. */
-void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path);
 
 #endif

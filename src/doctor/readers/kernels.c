@@ -111,45 +111,6 @@ bool gp_kernels_is_own(struct gp_exam *exam, const char *kernel)
            strncmp(package, cachyos, sizeof(cachyos) - 1) != 0;
 }
 
-bool gp_kernels_fix_package(struct gp_exam *exam)
-{
-    static const struct {
-        const char *package, *kernel;
-        bool is_open;
-    } packages[] = {{"nvidia", "linux", false},
-                    {"nvidia-open", "linux", true},
-                    {"nvidia-lts", "linux-lts", false},
-                    {"nvidia-open-lts", "linux-lts", true}};
-    const struct gp_install *in = gp_install_of(exam);
-    enum { FIRST_WITHOUT_PROPRIETARY = 590 };
-    bool is_manjaro = strcmp(exam->machine.distro_id, "manjaro") == 0;
-    if ((exam->machine.distro != GP_DISTRO_ARCH && !is_manjaro) || in->source[0])
-        return false;
-    const char *kernel = gp_kernels_package(exam, exam->machine.kernel);
-    if (is_manjaro && strcmp(kernel, "linux") != 0) {
-        gp_exam_command(exam, "install the modules for this kernel", "sudo pacman -Syu %s-nvidia",
-                        gp_exam_quoted(exam, kernel));
-        gp_exam_command(exam, "", "sudo reboot");
-        return true;
-    }
-    bool is_other = false, is_open = gp_version_major(in->version) >= FIRST_WITHOUT_PROPRIETARY;
-    for (size_t i = 0; i < in->package_count; i++)
-        for (size_t k = 0; k < GP_ARRAY_LEN(packages); k++)
-            if (strcmp(in->packages[i].name, packages[k].package) == 0) {
-                if (strcmp(packages[k].kernel, kernel) == 0)
-                    return false;
-                is_other = true;
-                is_open = is_open || packages[k].is_open;
-            }
-    if (!is_other)
-        return false;
-    gp_exam_command(exam, "the installed package has modules for another kernel only: build them",
-                    "sudo pacman -Syu %s %s", is_open ? "nvidia-open-dkms" : "nvidia-dkms",
-                    gp_exam_quoted(exam, gp_exam_text(exam, "%s-headers", kernel)));
-    gp_exam_command(exam, "", "sudo reboot");
-    return true;
-}
-
 bool gp_kernels_has_built_in(struct gp_exam *exam, const char *module)
 {
     const char *path = gp_exam_text(exam, "%s/%s/modules.builtin", gp_install_of(exam)->modules,

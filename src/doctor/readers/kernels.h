@@ -32,10 +32,6 @@ bool gp_kernels_is_of_others(const char *kernel);
  * the system leaves it as it is. */
 bool gp_kernels_is_own(struct gp_exam *exam, const char *kernel);
 
-/* Arch's packages have modules for only one of its kernels, Manjaro's for one each: adds how to get
- * the module of the running kernel, if it is another one; false: it is not, or they are built. */
-bool gp_kernels_fix_package(struct gp_exam *exam);
-
 /* Whether a module, "nouveau", is a part of the running kernel: no setting of modprobe.d(5) keeps
  * it out, and its firmware is needed before the root file system is there. */
 bool gp_kernels_has_built_in(struct gp_exam *exam, const char *module);

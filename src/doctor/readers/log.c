@@ -520,16 +520,6 @@ const struct gp_log_known *gp_log_known_for(struct gp_exam *exam, const char *id
     return NULL;
 }
 
-void gp_log_show_known(struct gp_exam *exam, const struct gp_log_known *known)
-{
-    gp_exam_evidence(exam, known->where, "%s", known->text);
-    if (known->is_shared && exam->last->verdict >= GP_VERDICT_WARN)
-        gp_exam_advice(exam,
-                       "first see whether journalctl has this line, too, and from whom: users can "
-                       "write to %s",
-                       known->path);
-}
-
 bool gp_log_is_of_boot(struct gp_exam *exam, const char *path)
 {
     static const char key[] = "\nbtime ";

@@ -67,10 +67,6 @@ const struct gp_log_line *gp_log_find_for(struct gp_exam *exam, enum gp_kmsg_kin
 const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *families,
                                          const char *bus_id);
 
-/* The line as evidence of the last finding. If users can write to that log and the finding is at
- * least a warning, the first advice is to make sure that it is genuine. */
-void gp_log_show_known(struct gp_exam *exam, const struct gp_log_known *known);
-
 /* One of these errors (ids, a comma list) in the logs; it counts as reported. NULL: there is none.
  */
 const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids);

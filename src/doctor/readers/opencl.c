@@ -18,7 +18,7 @@ static bool is_directed(struct gp_exam *exam)
     return gp_files_exist(&exam->files, "/run/opengl-driver");
 }
 
-bool gp_opencl_knows(struct gp_exam *exam, const char *word)
+bool gp_opencl_knows(struct gp_exam *exam, const char *word, int *ret_error)
 {
     static const char folder[] = GP_OPENCL_VENDORS;
     char **names, text[256];
@@ -26,7 +26,7 @@ bool gp_opencl_knows(struct gp_exam *exam, const char *word)
         return true;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     if (n < 0 && n != -ENOENT && n != -ENOTDIR) {
-        gp_exam_unreadable(exam, folder, (int)n);
+        *ret_error = (int)n;
         return true;
     }
     for (long i = 0; i < n; i++)

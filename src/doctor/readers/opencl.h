@@ -9,8 +9,8 @@ struct gp_exam;
 #define GP_OPENCL_VENDORS "/etc/OpenCL/vendors"
 
 /* Whether one of the files has a library with this word in its name; also true if the user has the
- * loader look elsewhere, or if they cannot be read, which is then reported. */
-bool gp_opencl_knows(struct gp_exam *exam, const char *word);
+ * loader look elsewhere, or if they cannot be read: then *ret_error is set, to −errno. */
+bool gp_opencl_knows(struct gp_exam *exam, const char *word, int *ret_error);
 
 /* The first installed program that does little without OpenCL; NULL: none. */
 const char *gp_opencl_program(struct gp_exam *exam);

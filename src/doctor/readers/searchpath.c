@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FILE_MAX = 256 << 10, SHOWN_MAX = 4, LINES_MAX = 64 };
+enum { FILE_MAX = 256 << 10, LINES_MAX = 64 /* of a file that set one variable */ };
 
 bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE])
 {
@@ -104,32 +104,34 @@ bool gp_assignment_next(const char **text, const char *name, unsigned *line, con
 
 /* ---- files in which variables are set ---- */
 
-/* Looks for a variable in many files; `found` gets each line that sets it. */
 struct visit {
     struct gp_exam *exam;
     struct gp_arena scratch;
     const char *name;
-    void (*found)(struct visit *v, const char *place, const char *text, size_t length,
-                  bool is_at_start);
-    const char *place, *value; /* of the last one; NULL: none yet */
-    unsigned lines_max;        /* of a file; 0: LINES_MAX */
-    const char *joined;        /* all of them */
+    unsigned lines_max;
+    gp_assignment_found *found;
+    void *argument;
 };
 
 static void look_into(struct visit *v, const char *path)
 {
     const char *text = gp_files_text(&v->exam->files, &v->scratch, path, FILE_MAX, NULL);
-    const unsigned lines_max = v->lines_max ? v->lines_max : LINES_MAX;
     unsigned line = 0, found = 0;
     const char *at, *start = text;
     size_t length;
-    while (text && found < lines_max && gp_assignment_next(&text, v->name, &line, &at, &length)) {
+    while (text && found < v->lines_max &&
+           gp_assignment_next(&text, v->name, &line, &at, &length)) {
         const char *begin = at;
         while (begin > start && begin[-1] != '\n')
             begin--;
-        v->found(v, gp_exam_text(v->exam, "%s:%u", path, line), at, length,
-                 begin == at || strncmp(begin, "export ", 7) == 0 ||
-                     strncmp(begin, "set ", 4) == 0);
+        const struct gp_assignment assignment = {
+            .path = path,
+            .place = gp_exam_text(v->exam, "%s:%u", path, line),
+            .text = gp_exam_text(v->exam, "%.*s", (int)length, at),
+            .is_at_start =
+                begin == at || strncmp(begin, "export ", 7) == 0 || strncmp(begin, "set ", 4) == 0,
+        };
+        v->found(v->exam, &assignment, v->argument);
         found++;
     }
 }
@@ -188,95 +190,65 @@ static void look_into_all(struct visit *v)
     gp_arena_fini(&v->scratch);
 }
 
-static void show(struct visit *v, const char *place, const char *text, size_t length,
-                 bool is_at_start)
+void gp_assignments_each(struct gp_exam *exam, const char *name, unsigned lines_max,
+                         gp_assignment_found *found, void *argument)
 {
-    (void)is_at_start;
-    gp_exam_evidence(v->exam, place, "%.*s", (int)length, text);
+    look_into_all(&(struct visit){
+        .exam = exam, .name = name, .lines_max = lines_max, .found = found, .argument = argument});
 }
 
-void gp_exam_assignments(struct gp_exam *exam, const char *name)
-{
-    look_into_all(
-        &(struct visit){.exam = exam, .name = name, .found = show, .lines_max = SHOWN_MAX});
-}
+/* ---- the values that they give it ---- */
 
-void gp_exam_unset(struct gp_exam *exam, const char *name, const char *note)
+/* The value, without its quotes. */
+static const char *value_of(struct gp_exam *exam, const struct gp_assignment *found,
+                            const char *name)
 {
-    gp_exam_assignments(exam, name);
-    gp_exam_command(exam, note, "unset %s", name);
-}
-
-/* Whether a file has only one line besides comments. */
-static bool has_one_line(struct gp_exam *exam, const char *path)
-{
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, FILE_MAX, NULL);
-    size_t count = 0;
-    for (text = text ? text : ""; *text; text += strcspn(text, "\n")) {
-        text += strspn(text, " \t\r\n");
-        count += *text && *text != '#';
-    }
-    return count == 1;
-}
-
-/* Shows the line, and joins the names of the system's files that have no other one. */
-static void gather(struct visit *v, const char *place, const char *text, size_t length,
-                   bool is_at_start)
-{
-    const char *path = gp_exam_text(v->exam, "%.*s", (int)(strrchr(place, ':') - place), place);
-    bool is_own = strncmp(path, "/etc/", 5) == 0 || strncmp(path, "/usr/", 5) == 0;
-    show(v, place, text, length, is_at_start);
-    if (is_own && strcmp(path, "/etc/environment") != 0 && has_one_line(v->exam, path))
-        v->joined = gp_exam_text(v->exam, "%s %s", v->joined, gp_exam_quoted(v->exam, path));
-    else
-        v->place = place;
-}
-
-void gp_exam_unset_for_all(struct gp_exam *exam, const char *name)
-{
-    struct visit v = {.exam = exam, .name = name, .found = gather, .joined = ""};
-    look_into_all(&v);
-    if (v.joined[0])
-        gp_exam_command(exam, "nothing else is set there; then log in again", "sudo rm%s",
-                        v.joined);
-    if (v.place)
-        gp_exam_advice(exam, "delete that from %.*s, and log in again",
-                       (int)(strrchr(v.place, ':') - v.place), v.place);
-}
-
-static void keep(struct visit *v, const char *place, const char *text, size_t length,
-                 bool is_at_start)
-{
-    size_t n = strlen(v->name) + 1;
-    if (!is_at_start || length < n)
-        return;
-    text += n;
-    length -= n;
+    const char *text = found->text + strlen(name);
+    size_t length = strlen(text);
+    if (length == 0)
+        return NULL;
+    text++;
+    length--;
     if (length >= 2 && (*text == '"' || *text == '\'') && text[length - 1] == *text) {
         text++;
         length -= 2;
     }
-    v->place = place;
-    v->value = gp_exam_text(v->exam, "%.*s", (int)length, text);
+    return gp_exam_text(exam, "%.*s", (int)length, text);
+}
+
+struct last {
+    const char *name, *place, *value; /* NULL: none yet */
+};
+
+static void keep_last(struct gp_exam *exam, const struct gp_assignment *found, void *argument)
+{
+    struct last *last = argument;
+    const char *value = found->is_at_start ? value_of(exam, found, last->name) : NULL;
+    if (value)
+        *last = (struct last){last->name, found->place, value};
 }
 
 const char *gp_assignment_last(struct gp_exam *exam, const char *name, const char **ret_place)
 {
-    struct visit v = {.exam = exam, .name = name, .found = keep};
-    look_into_all(&v);
-    *ret_place = v.place;
-    return v.value;
+    struct last last = {.name = name};
+    gp_assignments_each(exam, name, LINES_MAX, keep_last, &last);
+    *ret_place = last.place;
+    return last.value;
 }
 
 /* ---- directories that they add ---- */
 
+struct joined {
+    const char *name, *list;
+};
+
 /* All values, one after the other; of indented lines, too: their conditions are unknown. */
-static void join(struct visit *v, const char *place, const char *text, size_t length,
-                 bool is_at_start)
+static void join(struct gp_exam *exam, const struct gp_assignment *found, void *argument)
 {
-    (void)is_at_start;
-    keep(v, place, text, length, true);
-    v->joined = gp_exam_text(v->exam, "%s:%s", v->joined, v->value ? v->value : "");
+    struct joined *all = argument;
+    const char *value = value_of(exam, found, all->name);
+    if (value)
+        all->list = gp_exam_text(exam, "%s:%s", all->list, value);
 }
 
 /* The variable that an element begins with, "$CUDA_HOME/lib64", and what follows it. */
@@ -310,10 +282,10 @@ static const char *expanded(struct gp_exam *exam, const char *element)
 bool gp_assignments_reach(struct gp_exam *exam, const char *name, const char *file,
                           bool is_elsewhere)
 {
-    struct visit v = {.exam = exam, .name = name, .found = join, .joined = ""};
+    struct joined all = {.name = name, .list = ""};
     char element[GP_PATH_SIZE];
-    look_into_all(&v);
-    const char *list = v.joined, *rest;
+    gp_assignments_each(exam, name, LINES_MAX, join, &all);
+    const char *list = all.list, *rest;
     while (gp_search_path_next(&list, ":; ", element)) {
         if (strcmp(variable_of(exam, element, &rest), name) == 0)
             continue; /* what the variable has already */

@@ -24,13 +24,19 @@ const char *gp_system_library(struct gp_exam *exam, const char *root, const char
 bool gp_assignment_next(const char **text, const char *name, unsigned *line, const char **ret,
                         size_t *ret_length);
 
-/* Adds to the finding the lines of the user's and the system's files that set a variable. */
-void gp_exam_assignments(struct gp_exam *exam, const char *name);
-/* Adds these, and the command that unsets it, with a note on that. */
-void gp_exam_unset(struct gp_exam *exam, const char *name, const char *note);
+/* A line of the user's and the system's files that sets a variable. */
+struct gp_assignment {
+    const char *path, *place; /* "/etc/environment", "/etc/environment:3" */
+    const char *text;         /* only the assignment, as above */
+    bool is_at_start;         /* not indented, as in a function or a condition */
+};
 
-/* Adds these lines, and how no later session has the variable. */
-void gp_exam_unset_for_all(struct gp_exam *exam, const char *name);
+typedef void gp_assignment_found(struct gp_exam *exam, const struct gp_assignment *found,
+                                 void *argument);
+
+/* Visits these lines, at most so many of a file. */
+void gp_assignments_each(struct gp_exam *exam, const char *name, unsigned lines_max,
+                         gp_assignment_found *found, void *argument);
 
 /* The value that those files give a variable in every new shell, whatever this one has, and its
  * place; NULL: none. Indented lines are of a function or a condition, and do not count. */

@@ -32,9 +32,6 @@ const struct gp_toolkits *gp_toolkits_of(struct gp_exam *exam);
  * one; NULL: none of them. */
 const struct gp_toolkit_found *gp_toolkit_used(const struct gp_toolkits *all);
 
-/* The commands that install the toolkit of this version, "12.4.1". */
-void gp_toolkit_remedy(struct gp_exam *exam, const char *version);
-
 /* The name of this release in NVIDIA's repository: "ubuntu2404"; "": unknown. */
 const char *gp_toolkit_repository(struct gp_exam *exam);
 

@@ -12,12 +12,9 @@ extern const char *const gp_vulkan_folders[];
 /* Whether a variable names the files. */
 bool gp_vulkan_is_directed(const struct gp_exam *exam);
 
-/* Whether the loader reads a file of this name in these folders. */
+/* Whether the loader reads a file of this name in these folders: one that ends so. */
+#define GP_VULKAN_END ".json"
 bool gp_vulkan_is_read(const char *name);
-
-/* Reports a file of a driver in these folders whose name begins like one of these, up to NULL, and
- * that the loader skips, because a package or somebody has renamed it; false: there is none. */
-bool gp_vulkan_report_renamed(struct gp_exam *exam, const char *const *starts, const char *words);
 
 /* A program that draws with Vulkan; NULL: none is seen. */
 const char *gp_vulkan_user(struct gp_exam *exam);
@@ -33,8 +30,5 @@ const char *gp_vulkan_narrow_user(struct gp_exam *exam);
  * there, or neither is. */
 const char *gp_vulkan_narrow_missing(struct gp_exam *exam, const char *library,
                                      const char **ret_wide);
-
-/* Reports if 32-bit Wine has no loader of Vulkan. */
-void gp_vulkan_check_loader(struct gp_exam *exam);
 
 #endif

@@ -1,0 +1,69 @@
+#include "doctor/checks/access_fix.h"
+
+#include "doctor/exam.h"
+#include "doctor/readers/access.h"
+
+#include <string.h>
+
+/* Of an LXC container, a whole system, whose numbers of groups are not those of its host. */
+static void propose_number(struct gp_exam *exam, const struct gp_access *access, const char *path)
+{
+    const char *why =
+        access->group == 0 ? "give the device to the group of the render nodes for good"
+        : access->group == GP_ACCESS_NOBODY ? "the device has no group of this container"
+                                            : "the device has the number of the host's group";
+    const char *number = gp_access_render(exam);
+    gp_exam_advice(exam,
+                   "%s: on Proxmox, pass it with its number here, in /etc/pve/lxc/ID.conf: dev0: "
+                   "%s,gid=%s (the line with lxc.mount.entry for it goes); then start the "
+                   "container again",
+                   why, path, number ? number : "the number of group render here");
+    if (access->group != 0 && access->group != GP_ACCESS_NOBODY)
+        gp_exam_advice(exam,
+                       "or, before Proxmox 8.2, give render the number %u in /etc/group here, and "
+                       "a group that has it the former number of render",
+                       access->group);
+}
+
+void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const char *path)
+{
+    gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access->mode, access->group_name,
+                     access->group);
+}
+
+void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path)
+{
+    const char *kind = exam->machine.container;
+    if (gp_access_is_new(exam, access)) {
+        gp_exam_evidence(exam, "/etc/group", "%s: %s", access->group_name,
+                         gp_access_members(exam, access->group));
+        gp_exam_advice(exam, "log out and in again; if programs of yours keep running then (tmux, "
+                             "services of systemd --user), reboot");
+        return;
+    }
+    if (gp_access_is_foreign(exam, access))
+        propose_number(exam, access, path);
+    else if (kind && access->group == GP_ACCESS_NOBODY)
+        gp_exam_advice(exam, "the container has no root and does not keep your groups: start it "
+                             "with --group-add keep-groups (podman), as a user who is in the "
+                             "device's group on the host");
+    else if (kind && access->group == 0)
+        gp_exam_advice(exam,
+                       "give %s to group render on the host, with a udev rule; then start the "
+                       "container with --group-add and the number of that group",
+                       path);
+    else if (kind && strcmp(kind, "lxc") != 0)
+        gp_exam_advice(exam,
+                       "start the container with --group-add %u (the number matters, not the name)",
+                       access->group);
+    else if (access->group == 0 && strcmp(path, "/dev/kfd") == 0)
+        gp_exam_command(exam, "give it to group render, of which you must be a member; then reboot",
+                        "echo 'KERNEL==\"kfd\", GROUP=\"render\", MODE=\"0660\"' | sudo tee "
+                        "/etc/udev/rules.d/70-kfd.rules");
+    else if (access->group == 0)
+        gp_exam_advice(exam, "only root may use %s: assign it to group render with a udev rule",
+                       path);
+    else
+        gp_exam_command(exam, "then log in again", "sudo usermod -aG %s $USER",
+                        gp_exam_quoted(exam, access->group_name));
+}

@@ -1,0 +1,14 @@
+/* How to get access to a device file. */
+#ifndef GP_DOCTOR_CHECKS_ACCESS_FIX_H
+#define GP_DOCTOR_CHECKS_ACCESS_FIX_H
+
+struct gp_access;
+struct gp_exam;
+
+/* Adds to the finding who may use the file. */
+void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const char *path);
+
+/* Suggests how to get access to a device: through its group, unless that is root's. */
+void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path);
+
+#endif

@@ -1,0 +1,41 @@
+/* How to get a toolkit of CUDA. */
+#include "doctor/checks/cuda.h"
+
+#include "doctor/exam.h"
+#include "doctor/readers/toolkit.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+static bool has_repository(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/etc/apt/sources.list.d", "/etc/yum.repos.d",
+                                          "/etc/zypp/repos.d"};
+    char **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
+        for (long i = 0; i < n; i++)
+            if (strncmp(names[i], "cuda-", 5) == 0)
+                return true;
+    }
+    return false;
+}
+
+void gp_cuda_fix_toolkit(struct gp_exam *exam, const char *version)
+{
+    enum { IN_REPOSITORIES = 12 }; /* of current releases */
+    const char *in_packages =
+        gp_exam_text(exam, "%u-%u", gp_version_major(version), gp_version_minor(version));
+    const char *name = gp_toolkit_repository(exam);
+    if (gp_version_major(version) < IN_REPOSITORIES || !name[0]) {
+        gp_exam_advice(exam,
+                       "download the .run installer of CUDA %u.%u from "
+                       "developer.nvidia.com/cuda-toolkit-archive, and run it with --toolkit: it "
+                       "does not touch the driver",
+                       gp_version_major(version), gp_version_minor(version));
+        return;
+    }
+    if (!has_repository(exam))
+        gp_exam_remedy(exam, GP_REMEDY_ADD_CUDA_REPOSITORY, name, NULL);
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_TOOLKIT, in_packages, NULL);
+}
