@@ -1,6 +1,6 @@
 #include "doctor/checks/all.h"
 
-#include "doctor/checks/apt_pins.h"
+#include "doctor/checks/apt_fix.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  * for the images that are started. */
 #include "doctor/checks/container.h"
 
-#include "doctor/checks/apt_pins.h"
+#include "doctor/checks/apt_fix.h"
 #include "doctor/checks/container_host.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/log_show.h"

@@ -1,9 +1,9 @@
-#include "doctor/checks/apt_pins.h"
+#include "doctor/checks/apt_fix.h"
 
 #include "doctor/checks/services.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
-#include "doctor/readers/aptpins.h"
+#include "doctor/readers/apt_pins.h"
 #include "doctor/readers/packages.h"
 
 #include <ctype.h>

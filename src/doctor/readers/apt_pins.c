@@ -1,4 +1,4 @@
-#include "doctor/readers/aptpins.h"
+#include "doctor/readers/apt_pins.h"
 
 #include "doctor/exam.h"
 #include "doctor/lines.h"

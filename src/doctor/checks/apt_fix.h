@@ -1,6 +1,6 @@
-/* Pins in apt's preferences that would keep a fix from having an effect. */
-#ifndef GP_DOCTOR_CHECKS_APT_PINS_H
-#define GP_DOCTOR_CHECKS_APT_PINS_H
+/* How to get around what keeps apt from installing what a fix needs: pins in its preferences. */
+#ifndef GP_DOCTOR_CHECKS_APT_FIX_H
+#define GP_DOCTOR_CHECKS_APT_FIX_H
 
 #include <stdbool.h>
 

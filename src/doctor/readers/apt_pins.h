@@ -1,6 +1,6 @@
 /* Pins: what apt's preferences say about which versions it installs. See apt_preferences(5). */
-#ifndef GP_DOCTOR_READERS_APTPINS_H
-#define GP_DOCTOR_READERS_APTPINS_H
+#ifndef GP_DOCTOR_READERS_APT_PINS_H
+#define GP_DOCTOR_READERS_APT_PINS_H
 
 #include "base/util.h"
 
