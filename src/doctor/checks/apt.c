@@ -1,5 +1,5 @@
 /* NVIDIA's repositories in apt's sources: what stops apt, or makes it refuse their packages. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 
 #include "doctor/exam.h"
 #include "doctor/lines.h"

@@ -1,6 +1,6 @@
 #include "doctor/checks/apt_fix.h"
 
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/apt_pins.h"

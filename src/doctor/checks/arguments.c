@@ -1,5 +1,5 @@
 /* Programs that are started with an argument by which they compute on the CPU. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 #include "doctor/exam.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/services.h"

@@ -6,7 +6,7 @@
 #include "doctor/checks/container_host.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/log_show.h"
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 #include "doctor/compat.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/log.h"

@@ -1,5 +1,5 @@
 /* Kernel drivers of AMD's and Intel's GPUs that DKMS builds: whether it could, for this kernel. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 
 #include "doctor/checks/driver_fix.h"
 #include "doctor/exam.h"

@@ -1,5 +1,5 @@
 /* Whether the users of services that compute or decode video may open the GPUs' device files. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 
 #include "doctor/checks/access_fix.h"
 #include "doctor/exam.h"

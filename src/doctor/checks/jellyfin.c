@@ -1,5 +1,5 @@
 /* Jellyfin: whether its settings for transcoding fit the GPUs: system.jellyfin. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 
 #include "doctor/exam.h"
 #include "doctor/readers/jellyfin.h"

@@ -1,5 +1,5 @@
 /* The licences of virtual GPUs: whether their client runs, has a server, and got one. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 
 #include "doctor/exam.h"
 #include "doctor/readers/install.h"

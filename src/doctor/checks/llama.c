@@ -1,5 +1,5 @@
 /* llama.cpp: whether what is started for the GPU was built for one: system.llama. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 
 #include "doctor/exam.h"
 #include "doctor/readers/processes.h"

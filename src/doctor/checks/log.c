@@ -2,7 +2,7 @@
 #include "doctor/readers/log.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/driver_wish.h"
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 #include "doctor/exam.h"
 #include "doctor/explain/explain_line.h"
 #include "doctor/readers/gpuset.h"

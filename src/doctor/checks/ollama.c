@@ -3,7 +3,7 @@
 
 #include "doctor/checks/amd.h"
 #include "doctor/checks/driver_fix.h"
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/gfxchip.h"

@@ -1,4 +1,4 @@
-/* What the checks of Ollama share; services.h has the check itself. */
+/* What the checks of Ollama share; system.h has the check itself. */
 #ifndef GP_DOCTOR_CHECKS_OLLAMA_H
 #define GP_DOCTOR_CHECKS_OLLAMA_H
 

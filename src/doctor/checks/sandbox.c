@@ -1,5 +1,5 @@
 /* Services that systemd keeps from the GPUs: PrivateDevices=, DevicePolicy= and DeviceAllow=. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 #include "doctor/exam.h"
 #include "doctor/readers/jellyfin.h"
 #include "doctor/readers/packages.h"

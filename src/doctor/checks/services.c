@@ -1,5 +1,5 @@
 /* Services that are kept from the GPUs by a variable in their unit. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 
 #include "doctor/checks/cuda.h"
 #include "doctor/exam.h"

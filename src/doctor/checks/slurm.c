@@ -1,5 +1,5 @@
 /* What Slurm knows of this node's GPUs: slurm.conf and gres.conf. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 
 #include "doctor/exam.h"
 

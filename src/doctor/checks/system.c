@@ -1,5 +1,5 @@
 /* The environment of GPU jobs: shared memory, limits, control groups, stale MPS files. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 #include "doctor/exam.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"

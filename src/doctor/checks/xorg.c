@@ -1,5 +1,5 @@
 /* Xorg: GPUs that its configuration names, and why it could not start, by its log. */
-#include "doctor/checks/services.h"
+#include "doctor/checks/system.h"
 
 #include "doctor/checks/xorg_device.h"
 #include "doctor/exam.h"

@@ -1,11 +1,13 @@
-/* The checks of services, packages and settings around GPU jobs; system.c has their rows. */
-#ifndef GP_DOCTOR_CHECKS_SERVICES_H
-#define GP_DOCTOR_CHECKS_SERVICES_H
+/* The checks of the system around GPU jobs: services, packages, settings. In several files;
+ * system.c has their table. */
+#ifndef GP_DOCTOR_CHECKS_SYSTEM_H
+#define GP_DOCTOR_CHECKS_SYSTEM_H
 
 #include "base/util.h"
 
 struct gp_exam;
 
+/* services.c: services that are kept from the GPUs by a variable in their unit. */
 bool gp_services_has_hidden(struct gp_exam *exam);
 void gp_services_check_hidden(struct gp_exam *exam);
 
