@@ -76,8 +76,7 @@ bool gp_container_report_hook_name(struct gp_exam *exam)
     gp_exam_evidence(exam, program, "present");
     gp_exam_evidence(exam, wanted[0], "missing");
     gp_exam_evidence(exam, "/usr/bin/nvidia-container-runtime", "missing");
-    if (asked)
-        gp_log_show_known(exam, asked);
+    gp_log_show_known(exam, asked);
     gp_exam_why(exam,
                 "docker looks for this name when it starts: \"could not select device driver\" "
                 "without it. Packages of some distributions have the program only under "

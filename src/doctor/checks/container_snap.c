@@ -53,8 +53,7 @@ static void report_wsl(struct gp_exam *exam, const char *docker, const struct gp
                    "docker is the snap package, whose containers cannot use GPUs in WSL");
     gp_exam_evidence(exam, docker, "present");
     gp_exam_evidence(exam, OF_WSL, "present, but hidden from the snap");
-    if (known)
-        gp_log_show_known(exam, known);
+    gp_log_show_known(exam, known);
     gp_exam_why(exam, "The snap's confinement hides WSL's libraries from it, whatever toolkit is "
                       "set up: \"open " OF_WSL ": no such file or directory\".");
     replace_snap(exam);
@@ -76,8 +75,7 @@ static void report(struct gp_exam *exam, const char *docker, const struct gp_log
     gp_exam_why(exam, "The snap's confinement hides NVIDIA Container Toolkit from it: \"could not "
                       "select device driver\".");
     replace_snap(exam);
-    if (known)
-        gp_log_show_known(exam, known);
+    gp_log_show_known(exam, known);
 }
 
 void gp_container_check_snap(struct gp_exam *exam, const char *docker)

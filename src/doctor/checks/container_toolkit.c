@@ -50,8 +50,7 @@ void gp_container_check_toolkit(struct gp_exam *exam)
     gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
     gp_exam_evidence(exam, engine->program, "present, but nvidia-ctk is missing");
-    if (asked)
-        gp_log_show_known(exam, asked);
+    gp_log_show_known(exam, asked);
     if (has_failed)
         gp_exam_evidence(exam, failure.path, "%s", failure.line);
     if (config)

@@ -277,8 +277,7 @@ static bool report_no_uvm(struct gp_exam *exam)
     gp_exam_evidence(exam, list, "the driver's module, but no nvidia-uvm under any name");
     gp_exam_evidence(exam, file, "missing");
     gp_exam_evidence(exam, "/dev/nvidia-uvm", "missing");
-    if (failure)
-        gp_log_show_known(exam, failure);
+    gp_log_show_known(exam, failure);
     gp_exam_why(exam, "nvidia-smi and OpenGL work without it; cuInit and cudaGetDeviceCount fail "
                       "with an unknown error (999, or 30).");
     fix_no_uvm(exam, way);

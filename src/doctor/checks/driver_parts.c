@@ -84,8 +84,7 @@ void gp_driver_check_parts(struct gp_exam *exam)
         gp_exam_evidence(exam, folder, "present");
         if (program)
             gp_exam_evidence(exam, program, "uses it");
-        if (failure)
-            gp_log_show_known(exam, failure);
+        gp_log_show_known(exam, failure);
         if (in->run_trace[0] && in->package_count == 0)
             gp_exam_advice(exam, "run NVIDIA's .run installer again");
         else

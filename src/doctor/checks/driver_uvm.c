@@ -40,8 +40,7 @@ static void check_containers(struct gp_exam *exam)
                    "enroot's containers cannot use the GPUs: nvidia_uvm is not loaded");
     gp_exam_evidence(exam, module, "not loaded");
     gp_exam_evidence(exam, hook, "present");
-    if (failure)
-        gp_log_show_known(exam, failure);
+    gp_log_show_known(exam, failure);
     gp_exam_why(exam, "Nothing loads it at boot. Root's programs and Docker load it at first use, "
                       "with its device files; a container without privileges cannot.");
     fix_load(exam);
@@ -79,8 +78,7 @@ static void check_flatpak(struct gp_exam *exam)
                    "programs of Flatpak cannot use CUDA or NVENC: nvidia_uvm is not loaded");
     gp_exam_evidence(exam, module, "not loaded");
     gp_exam_evidence(exam, program, "installed");
-    if (failure)
-        gp_log_show_known(exam, failure);
+    gp_log_show_known(exam, failure);
     gp_exam_why(exam, "Nothing loads it at boot. A program outside of Flatpak loads it at first "
                       "use of CUDA, with its device files; one in Flatpak's sandbox cannot: cuInit "
                       "fails with error 999.");

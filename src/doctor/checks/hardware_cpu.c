@@ -125,8 +125,7 @@ void gp_hardware_check_cpu(struct gp_exam *exam)
     gp_exam_evidence(exam, cpuinfo, "%s, without avx", cpu_value(exam, "model name") + 1);
     if (need.where)
         gp_exam_evidence(exam, need.where, "%s", need.text);
-    if (need.said)
-        gp_log_show_known(exam, need.said);
+    gp_log_show_known(exam, need.said);
     if (need.title && strcmp(need.title, "Ollama") == 0)
         gp_exam_why(exam, "Such a release of Ollama then does not use the GPU either: \"CPU does "
                           "not have minimum vector extensions, GPU inference disabled\".");

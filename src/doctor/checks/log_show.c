@@ -4,6 +4,8 @@
 
 void gp_log_show_known(struct gp_exam *exam, const struct gp_log_known *known)
 {
+    if (!known)
+        return;
     gp_exam_evidence(exam, known->where, "%s", known->text);
     if (known->is_shared && exam->last->verdict >= GP_VERDICT_WARN)
         gp_exam_advice(exam,

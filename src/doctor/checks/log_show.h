@@ -4,8 +4,8 @@
 
 #include "doctor/readers/log.h"
 
-/* Quotes the line. If users can write to that log and the finding is at least a warning, the first
- * advice is to make sure that it is genuine. */
+/* Quotes the line, unless it is NULL. If users can write to that log and the finding is at least a
+ * warning, the first advice is to make sure that it is genuine. */
 void gp_log_show_known(struct gp_exam *exam, const struct gp_log_known *known);
 
 /* Quotes the line of the kernel log of the first of these kinds that occurs; false: none occurs, or
