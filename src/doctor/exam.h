@@ -14,6 +14,7 @@ struct gp_aside;
 struct gp_err;
 struct gp_install;
 struct gp_log;
+struct gp_orphans;
 struct gp_pyenvs;
 struct gp_snapshot;
 struct gp_toolkits;
@@ -47,6 +48,7 @@ struct gp_exam {
     const struct gp_toolkits *toolkits; /* likewise, see gp_toolkits_of() */
     const struct gp_apt_pins *apt_pins; /* likewise, see gp_apt_pins_of() */
     const struct gp_aside *asides;      /* answers of gp_framework_aside() */
+    const struct gp_orphans *orphans;   /* what gp_health_has_orphans() found */
     struct gp_finding *findings;        /* in the order of the checks */
     struct gp_finding *last;
     const struct gp_check *check;                     /* the running one */

@@ -124,23 +124,31 @@ static bool read_one(struct gp_exam *exam, const char *folder, struct orphan *re
     return true;
 }
 
-/* At most `most` of them; returns their number. */
-static size_t find_orphans(struct gp_exam *exam, struct orphan *ret, size_t most)
+/* Found where the check asks whether it applies, and kept for its report. */
+struct gp_orphans {
+    struct orphan list[SHOWN]; /* the rest is omitted */
+    size_t count;
+};
+
+static const struct gp_orphans *find_orphans(struct gp_exam *exam)
 {
+    static const struct gp_orphans none;
+    struct gp_orphans *found = gp_arena_alloc(&exam->arena, 1, sizeof(*found));
     struct gp_processes all = gp_processes_of(exam);
     const char *folder;
-    size_t count = 0;
-    while (count < most && (folder = gp_processes_next(exam, &all, "")))
-        count += read_one(exam, folder, &ret[count]);
-    return count;
+    while (found && found->count < SHOWN && (folder = gp_processes_next(exam, &all, "")))
+        found->count += read_one(exam, folder, &found->list[found->count]);
+    return found ? found : &none;
 }
 
 /* In a container, its first process may be the program itself. */
 bool gp_health_has_orphans(struct gp_exam *exam)
 {
-    struct orphan found[1];
-    return exam->machine.gpu_count > 0 && !exam->machine.container &&
-           !(exam->is_simulated && exam->files.is_here) && find_orphans(exam, found, 1) > 0;
+    if (exam->machine.gpu_count == 0 || exam->machine.container ||
+        (exam->is_simulated && exam->files.is_here))
+        return false;
+    exam->orphans = find_orphans(exam);
+    return exam->orphans->count > 0;
 }
 
 /* "900 901": of those on GPUs of one vendor. */
@@ -157,10 +165,8 @@ static const char *pids_of(struct gp_exam *exam, const struct orphan *found, siz
 /* They may compute on purpose, with nohup or setsid, so they are no problem by themselves. */
 void gp_health_run_orphans(struct gp_exam *exam)
 {
-    struct orphan found[SHOWN];
-    size_t count = find_orphans(exam, found, SHOWN);
-    if (count == 0)
-        return; /* it has ended meanwhile */
+    const struct orphan *found = exam->orphans->list;
+    size_t count = exam->orphans->count;
     if (count == 1)
         gp_exam_report(exam, GP_VERDICT_INFO,
                        "a process whose session has ended uses a GPU: pid %lu, %s", found[0].pid,
