@@ -1,6 +1,7 @@
 #include "doctor/advise/advise_framework.h"
 
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
 #include "doctor/version.h"
 
 #include <string.h>

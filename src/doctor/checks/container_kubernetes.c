@@ -2,6 +2,7 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/checks/container_host.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/log.h"
