@@ -19,6 +19,7 @@ NEEDED = ["title", "match", "cause", "fix", "source", "example"]
 SHORTEST = 6  # characters of the longest piece of a pattern: the window by which lines are searched
 TELLING = 30  # a code's text of this length says by itself whose error it is
 HEDGE = re.compile(r"\b(usually|mostly|often|probably|typically|commonly|most likely)\b")
+TWICE = re.compile(r"\b(maybe|perhaps|possibly)\b")
 VERDICTS = {"": "OK", "info": "INFO", "warn": "WARN", "fail": "FAIL"}
 ORDINARY = 1000  # is added to the weight of patterns that are not generic
 
@@ -137,6 +138,9 @@ def read_entry(entry, items, path, is_code):
     for where, cause in texts["cause"]:
         if found := HEDGE.search(cause):
             raise Bad(f"{where}: the cause has '{found[0]}': what the line does not prove is a maybe")
+    for where, maybe in texts["maybe"]:
+        if found := HEDGE.search(maybe) or TWICE.search(maybe):
+            raise Bad(f"{where}: the maybe has '{found[0]}': it is printed after \"maybe\" already")
     for key in ONE:
         if texts[key]:
             entry.values[key] = texts[key][0][1]

@@ -52,6 +52,10 @@ CASES = [
      ENTRY.replace("cause = ", "cause = usually ").format(id="x.y", match="quite unheard of",
                                                           example="quite unheard of"),
      "the cause has 'usually': what the line does not prove is a maybe"),
+    ("a maybe that is one twice",
+     ENTRY.replace("cause = ", "maybe = perhaps nothing\ncause = ").format(
+         id="x.y", match="quite unheard of", example="quite unheard of"),
+     "the maybe has 'perhaps': it is printed after \"maybe\" already"),
     ("a code that is a table's", "\n[cuda.700]\ncause = something\n",
      "cuda.700 is in data/tables: only maybe, check, look and log are added here"),
     ("no section", "\n[x y]\n", "[x y] is no section"),
