@@ -7,6 +7,7 @@
 #include "doctor/exam.h"
 #include "doctor/tables.h"
 #include "doctor/tables_load.h"
+#include "model/snapshot.h"
 #include "out/json.h"
 
 #include <stdint.h>
@@ -153,6 +154,20 @@ void gp_doctor_add_tables(struct gp_strbuf *sb)
     gp_strbuf_fini(&line);
 }
 
+/* All passed, but that says nothing about a GPU. */
+static void add_no_gpu(struct gp_strbuf *sb, const struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    bool is_elsewhere = m->is_wsl || m->is_jetson || m->is_apple; /* not on PCI */
+    bool is_seen = m->gpu_count > 0 || m->is_driver_loaded ||
+                   (exam->snapshot && exam->snapshot->device_count > 0);
+    if (!is_elsewhere && !is_seen)
+        gp_strbuf_addf(sb, "no GPU was examined: %s\n",
+                       m->is_pci_readable || gp_files_exist(&exam->files, "/sys/bus")
+                           ? "this machine has none"
+                           : "the list of PCI devices cannot be read");
+}
+
 /* Counts checks by their verdict, but every warning and failure: a check can have several. */
 static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose)
 {
@@ -178,8 +193,10 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
                    verbose || passed == 0 ? "" : " (-v lists all)");
     gp_doctor_add_tables(sb);
     const struct gp_finding *first = gp_exam_first(exam);
-    if (!first)
+    if (!first) {
+        add_no_gpu(sb, exam);
         return;
+    }
     struct gp_strbuf advice = GP_STRBUF_INIT(1 << 20);
     gp_strbuf_addf(&advice, "Fix this first: %s (%s)", first->summary, first->check->id);
     gp_strbuf_addc(sb, '\n');

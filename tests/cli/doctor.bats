@@ -34,7 +34,11 @@ xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fa
     status_is 0
     is_quiet
     says '^Debian GNU/Linux 12 \(bookworm\)'
-    says '^info  hardware\.present: Linux finds no NVIDIA, AMD or Intel GPU in this machine$'
+    says '^info  hardware\.present: this machine has no GPU: Linux finds none from NVIDIA, AMD or Intel$'
+    says '/sys/module: no driver of a GPU is loaded$'
+    says '/dev: no device file of a GPU$'
+    says '^      why       CUDA, ROCm and other programs that need a GPU fail here'
+    says '^no GPU was examined: this machine has none$'
     says '^      fix       if there should be one: '
     says ' 0 warnings, 0 failed( \(-v lists all\))?$'
     says_not '^(warn|fail|skip)|Do this first'

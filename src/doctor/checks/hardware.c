@@ -5,6 +5,7 @@
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/tables.h"
+#include "model/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,19 @@ static long device_number(struct gp_exam *exam, const char *bus_id, const char *
 
 /* ---- present ---- */
 
+/* What would be left of a GPU that is on no bus: a driver, and device files. */
+static void show_traces(struct gp_exam *exam)
+{
+    static const char *const modules[] = {"nvidia", "nouveau", "amdgpu", "radeon", "i915", "xe"};
+    static const char *const files[] = {"/dev/nvidiactl", "/dev/kfd", "/dev/dri/renderD128", NULL};
+    const char *loaded = "", *file = gp_files_first(&exam->files, files);
+    for (size_t i = 0; i < GP_ARRAY_LEN(modules); i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "/sys/module/%s", modules[i])))
+            loaded = gp_exam_text(exam, "%s%s%s", loaded, *loaded ? ", " : "", modules[i]);
+    gp_exam_evidence(exam, "/sys/module", "%s", *loaded ? loaded : "no driver of a GPU is loaded");
+    gp_exam_evidence(exam, "/dev", "%s", file ? file : "no device file of a GPU");
+}
+
 static void report_none(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -38,11 +52,15 @@ static void report_none(struct gp_exam *exam)
         gp_exam_unreadable(exam, pci_devices, has_pci ? -EACCES : -ENOENT);
         return;
     }
-    gp_exam_report(exam, exam->is_simulated ? GP_VERDICT_OK : GP_VERDICT_INFO,
-                   "Linux finds no NVIDIA, AMD or Intel GPU in this machine");
+    bool is_played = exam->snapshot && exam->snapshot->device_count > 0; /* by a simulated driver */
+    gp_exam_report(exam, is_played ? GP_VERDICT_OK : GP_VERDICT_INFO,
+                   "this machine has no GPU: Linux finds none from NVIDIA, AMD or Intel");
     gp_exam_evidence(exam, pci_devices, "%s",
                      has_pci ? "no display controller or accelerator from these vendors"
                              : "missing: this kernel has no PCI");
+    show_traces(exam);
+    gp_exam_why(exam, "CUDA, ROCm and other programs that need a GPU fail here, and frameworks "
+                      "compute on the CPU. The other checks of GPUs do not apply.");
     gp_exam_advice(exam, "if there should be one: look for it with lspci, then check its seating "
                          "and power cables, and \"Above 4G Decoding\" in the firmware settings; a "
                          "virtual machine needs a GPU assigned by its host");
