@@ -48,6 +48,7 @@ provoke() {
 
 reset='^ {6}(fix   | {6}).*sudo nvidia-smi --gpu-reset -i 1'
 replace="^      fix +have the machine's maintainer run NVIDIA's field diagnostic and replace the board"
+reboot='^      fix +the reboot ends [34] processes on the GPUs, which should finish first \(gpulse ps, gpulse queue\)$'
 cool='^      fix +check fans, dust, airflow'
 supply='^      fix +check the power cables'
 fabric='^      fix +systemctl status nvidia-fabricmanager'
@@ -103,7 +104,8 @@ fabric='^      fix +systemctl status nvidia-fabricmanager'
     room
     provoke set=230=1 fail health.recovery 'GPU 1: the driver requests a reset of the GPU' "$reset"
     provoke set=230=2 fail health.recovery 'GPU 1: the driver requests a reboot of the machine' \
-        '^      fix +sudo reboot'
+        "$reboot"
+    says '^ {16}sudo reboot$'
     provoke set=230=3 fail health.recovery 'GPU 1: the driver requests that all work between GPUs stop' \
         '^      fix +start no new work on it'
     provoke set=230=4 fail health.recovery \
@@ -261,7 +263,7 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
 
 @test "a GPU that is lost, refused or broken" {
     room
-    provoke lost fail health.lost 'GPU 1: lost: the driver cannot reach it' '^      fix +sudo reboot'
+    provoke lost fail health.lost 'GPU 1: lost: the driver cannot reach it' "$reboot"
     provoke deny warn health.lost 'GPU 1: not accessible to this user' Insufficient
     provoke error=UNKNOWN fail health.lost 'GPU 1: the driver reports only an error' dmesg
     provoke error=RESET_REQUIRED fail health.lost 'GPU 1: the driver reports only an error' "$reset"

@@ -1,6 +1,7 @@
 #include "doctor/checks/all.h"
 
 #include "doctor/checks/apt_fix.h"
+#include "doctor/checks/running.h"
 
 #include <stddef.h>
 
@@ -10,4 +11,10 @@ static const struct gp_check *const groups[] = {
     gp_checks_intel,    gp_checks_graphics, gp_checks_known,    NULL,
 };
 
-const struct gp_check_list gp_checks_all = {groups, gp_apt_release_pins};
+static void finish(struct gp_exam *exam, struct gp_finding *first)
+{
+    gp_apt_release_pins(exam, first);
+    gp_running_warn(exam, first);
+}
+
+const struct gp_check_list gp_checks_all = {groups, finish};
