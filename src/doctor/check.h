@@ -49,6 +49,7 @@ struct gp_finding {
     struct gp_evidence *evidence;
     struct gp_fix *fixes;
     const struct gp_check *because; /* the failed check that caused this one to be skipped */
+    bool stands_alone;              /* it holds whether or not what its check needs has failed */
     struct gp_finding *next;
 };
 
@@ -62,6 +63,7 @@ struct gp_check {
         *needs[GP_CHECK_NEEDS]; /* ids of earlier checks; if one fails, this one is skipped */
     bool (*applies)(struct gp_exam *exam); /* NULL: always; if false, the check is left out */
     void (*run)(struct gp_exam *exam);
+    bool is_run_anyway; /* also if a needed check failed: for the findings that stand alone */
 };
 
 /* All checks that there are (checks/all.h). */

@@ -118,6 +118,12 @@ void gp_exam_evidence(struct gp_exam *exam, const char *where, const char *forma
     *end = evidence;
 }
 
+void gp_exam_stands_alone(struct gp_exam *exam)
+{
+    if (exam->last)
+        exam->last->stands_alone = true;
+}
+
 void gp_exam_why(struct gp_exam *exam, const char *format, ...)
 {
     const char *text;

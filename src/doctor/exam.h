@@ -91,6 +91,9 @@ void gp_exam_report(struct gp_exam *exam, enum gp_verdict verdict, const char *f
 void gp_exam_evidence(struct gp_exam *exam, const char *where, const char *format, ...)
     GP_PRINTF(3, 4);
 
+/* The finding holds whether or not a check that this one needs has failed. */
+void gp_exam_stands_alone(struct gp_exam *exam);
+
 /* Why it matters, or the cause, in a sentence or two. */
 void gp_exam_why(struct gp_exam *exam, const char *format, ...) GP_PRINTF(2, 3);
 void gp_exam_link(struct gp_exam *exam, const char *url);

@@ -44,16 +44,54 @@ static const struct gp_check *failed_need(const struct gp_exam *exam, const stru
     return NULL;
 }
 
+/* Leaves of the current check's findings those that stand alone. */
+static void drop_dependent(struct gp_exam *exam)
+{
+    struct gp_outcome *outcome = &exam->outcomes[exam->place];
+    struct gp_finding **end = &exam->findings;
+    outcome->verdict = GP_VERDICT_OK;
+    exam->last = NULL;
+    while (*end) {
+        struct gp_finding *f = *end;
+        if (f->check == exam->check && !f->stands_alone) {
+            *end = f->next;
+            continue;
+        }
+        if (f->check == exam->check && f->verdict > outcome->verdict)
+            outcome->verdict = f->verdict;
+        exam->last = f;
+        end = &f->next;
+    }
+}
+
+/* Reports what would show only once the first problem is mended, such as after a reboot. False:
+ * there is no such finding. */
+static bool run_anyway(struct gp_exam *exam, const struct gp_check *check)
+{
+    const struct gp_finding *before = exam->last;
+    if (!check->is_run_anyway)
+        return false;
+    check->run(exam);
+    drop_dependent(exam);
+    if (exam->last == before)
+        return false;
+    if (exam->checks->finish)
+        exam->checks->finish(exam, before ? before->next : exam->findings);
+    return true;
+}
+
 static void run_check(struct gp_exam *exam, const struct gp_check *check)
 {
     struct gp_check_outcome *outcome = &exam->outcomes[exam->place];
     const struct gp_check *because = failed_need(exam, check);
     outcome->is_run = true;
     if (because) {
+        outcome->root_cause = because;
+        if (run_anyway(exam, check))
+            return;
         gp_exam_report(exam, GP_VERDICT_SKIP, "skipped because %s failed", because->id);
         if (exam->last)
             exam->last->because = because;
-        outcome->root_cause = because;
         return;
     }
     const struct gp_finding *before = exam->last;
@@ -107,6 +145,8 @@ static void report_stall(struct gp_exam *exam, const char *path)
     if (is_known)
         silent = strncmp(mount.folder, root, prefix) == 0 ? mount.folder + prefix : "";
     gp_stall_refuse(&exam->stall, silent);
+    if (failed_need(exam, exam->check))
+        drop_dependent(exam);
     exam->outcomes[exam->place].is_run = true;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s does not respond", *silent ? silent : "/");
     gp_exam_evidence(exam, path, "no response for %.0f s", (double)exam->patience_ns / 1e9);

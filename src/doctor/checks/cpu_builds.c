@@ -143,6 +143,7 @@ static void check_twins(struct gp_exam *exam, const struct gp_pyenv *env, const 
                                                          : GP_VERDICT_WARN;
     gp_exam_report(exam, verdict, "%s has both %s and %s: the first can hide the GPU", env->prefix,
                    cpu->name, gpu->name);
+    gp_exam_stands_alone(exam);
     gp_exam_evidence(exam, env->site, "%s, %s", cpu->entry, gpu->entry);
     gp_exam_why(exam, "%s", both->why);
     gp_exam_pip(exam, env, GP_PIP_REMOVE, "", gp_exam_text(exam, "%s %s", cpu->name, gpu->name));
@@ -202,6 +203,7 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "%s in %s is a build for the CPU", cpu_only[i].title,
                        env->prefix);
+        gp_exam_stands_alone(exam);
         gp_exam_evidence(exam, env->site, "%s", package->entry);
         if (program)
             gp_exam_evidence(exam, program, "uses %s", word);

@@ -258,8 +258,8 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "", "tensorflow-cpu");
     if (strcmp(build.variant, "tensorflow-gpu") == 0 && gp_pyenv_package(c->env, "tensorflow"))
         gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "it has the same files", "tensorflow");
-    const char *note =
-        gp_exam_text(exam, "for CUDA %s, which fits this driver and GPU", build.cuda);
+    const char *note = gp_exam_text(exam, "for CUDA %s, which fits this %sGPU", build.cuda,
+                                    nv->driver[0] ? "driver and " : "");
     if (c->framework == GP_FRAMEWORK_TORCH)
         gp_exam_torch(exam, c->env, note, gp_torch_release(exam, build.version),
                       gp_exam_text(exam, "https://download.pytorch.org/whl/%s", build.variant));
@@ -416,6 +416,13 @@ static bool is_aside(struct gp_exam *exam, const struct gp_case *c)
            gp_framework_aside(exam, c->env, c->framework);
 }
 
+/* Whether it is a problem with any driver, and also where there is none yet. */
+static bool is_of_build(enum gp_trouble trouble)
+{
+    return trouble == GP_TROUBLE_BROKEN || trouble == GP_TROUBLE_CPU_ONLY ||
+           trouble == GP_TROUBLE_OTHER_VENDOR;
+}
+
 /* A finding for a case and all others with the same problem. */
 static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
                            const struct gp_case *cases, size_t count, const struct gp_case *first)
@@ -446,6 +453,8 @@ static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
     if (aside == shared)
         verdict = GP_VERDICT_INFO;
     gp_exam_report(exam, verdict, "%s", summary_of(exam, nv, worst, shared));
+    if (is_of_build(first->trouble))
+        gp_exam_stands_alone(exam);
     for (size_t i = 0; i < count && shown < SHOWN_MAX; i++)
         if (is_shared(&cases[i], first)) {
             show_case(exam, &cases[i]);
