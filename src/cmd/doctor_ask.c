@@ -6,6 +6,8 @@
 #include "doctor/checks/health.h"
 #include "model/snapshot.h"
 
+#include <string.h>
+
 enum { TIMEOUT_S = 2 };
 
 /* A copy of a machine's files has no driver to query, unless one is simulated. */
@@ -52,4 +54,18 @@ struct gp_snapshot *gp_doctor_ask_driver(struct gp_exam *exam)
     }
     exam->driver_words = snapshot ? "" : gp_exam_text(exam, "%s", err.text);
     return snapshot;
+}
+
+const char *const *gp_doctor_pythons(struct gp_exam *exam, const char *list)
+{
+    enum { MOST = 64 };
+    size_t count = 0;
+    const char **pythons = list ? gp_arena_alloc(&exam->arena, MOST + 1, sizeof(*pythons)) : NULL;
+    for (const char *p = list; pythons && *p && count < MOST;) {
+        size_t n = strcspn(p, ",");
+        if (n > 0)
+            pythons[count++] = gp_exam_text(exam, "%.*s", (int)n, p);
+        p += n + (p[n] == ',');
+    }
+    return pythons;
 }

@@ -27,21 +27,6 @@ static const struct gp_cmd command = {.name = "doctor",
 
 enum { EXIT_WARNED = 1, EXIT_FAILED = 2, RECORD_TIMEOUT_S = 2 };
 
-/* The comma list of --python in the form the exam takes. */
-static const char *const *pythons_of(struct gp_exam *exam, const char *list)
-{
-    enum { MOST = 64 };
-    size_t count = 0;
-    const char **pythons = list ? gp_arena_alloc(&exam->arena, MOST + 1, sizeof(*pythons)) : NULL;
-    for (const char *p = list; pythons && *p && count < MOST;) {
-        size_t n = strcspn(p, ",");
-        if (n > 0)
-            pythons[count++] = gp_exam_text(exam, "%.*s", (int)n, p);
-        p += n + (p[n] == ',');
-    }
-    return pythons;
-}
-
 /* Shows what would be written, and asks for confirmation on a terminal. */
 static int confirm(const struct gp_bundle *bundle, const struct gp_doctor_options *o,
                    struct gp_err *err)
@@ -92,7 +77,7 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
     struct gp_snapshot *snapshot = gp_doctor_ask_driver(&exam);
     exam.snapshot = snapshot;
     exam.is_simulated = gp_app_observed()->sim;
-    exam.pythons = pythons_of(&exam, o->python);
+    exam.pythons = gp_doctor_pythons(&exam, o->python);
     gp_exam_run(&exam, o->only, o->without);
     if (exam.is_stuck)
         gp_app_note_stuck();
@@ -131,11 +116,12 @@ static int check_options(const struct gp_doctor_options *o, const char *verb, st
         const char *name;
         bool is_set;
         const char *verb; /* NULL: none */
+        bool is_general;  /* also without the verb */
     } options[] = {
         {"--only", o->only, NULL},
         {"--skip", o->without, NULL},
         {"--bundle", o->bundle, NULL},
-        {"--python", o->python, NULL},
+        {"--python", o->python, "explain", true},
         {"--yes", o->yes, NULL},
         {"--watch-log", o->watch_log, NULL},
         {"--list", o->list, NULL},
@@ -146,12 +132,13 @@ static int check_options(const struct gp_doctor_options *o, const char *verb, st
         {"--stats", o->stats, "explain"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(options); i++) {
-        bool fits = options[i].verb ? verb && strcmp(verb, options[i].verb) == 0 : !verb;
+        bool is_alone = !options[i].verb || options[i].is_general;
+        bool fits = verb ? options[i].verb && strcmp(verb, options[i].verb) == 0 : is_alone;
         if (options[i].is_set && !fits)
             return gp_err_set(err, GP_EUSAGE,
-                              options[i].verb ? "%s requires gpulse doctor %s"
-                                              : "%s cannot be combined with %s",
-                              options[i].name, options[i].verb ? options[i].verb : verb);
+                              is_alone ? "%s cannot be combined with %s"
+                                       : "%s requires gpulse doctor %s",
+                              options[i].name, is_alone ? verb : options[i].verb);
     }
     return 0;
 }

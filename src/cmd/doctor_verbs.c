@@ -65,6 +65,8 @@ static int advise(const struct gp_doctor_options *o, int count, char **words, st
 
 /* ---- explain ---- */
 
+static const char *look_pythons; /* of --python */
+
 /* Runs these checks on the machine. It lives as long as the program, which prints what it found. */
 static const struct gp_exam *look(const char *checks)
 {
@@ -84,6 +86,7 @@ static const struct gp_exam *look(const char *checks)
         return NULL;
     exam.snapshot = snapshot = gp_doctor_ask_driver(&exam);
     exam.is_simulated = gp_app_observed()->sim;
+    exam.pythons = gp_doctor_pythons(&exam, look_pythons);
     gp_exam_run(&exam, checks, NULL);
     if (exam.is_stuck)
         gp_app_note_stuck();
@@ -92,6 +95,7 @@ static const struct gp_exam *look(const char *checks)
 
 static gp_look *look_of(const struct gp_doctor_options *o)
 {
+    look_pythons = o->python;
     return o->no_look ? NULL : look;
 }
 

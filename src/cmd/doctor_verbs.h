@@ -19,4 +19,7 @@ int gp_doctor_watch(const struct gp_doctor_options *o, struct gp_err *err) GP_MU
  * reason, or there is none to query. */
 struct gp_snapshot *gp_doctor_ask_driver(struct gp_exam *exam);
 
+/* The comma list of --python in the form the exam takes. */
+const char *const *gp_doctor_pythons(struct gp_exam *exam, const char *list);
+
 #endif

@@ -15,6 +15,8 @@ static const struct gp_opt options[] = {
      .help = "include messages that only look like a failure"},
     {0, "no-look", NULL, GP_OPT_FLAG, .offset = OPT(no_look),
      .help = "explain only, and do not look at this machine"},
+    {0, "python", NULL, GP_OPT_STRING, "PATH", .offset = OPT(python), .complete = GP_COMPLETE_FILE,
+     .help = "look at these Python interpreters or environments, separated by commas"},
     {0, "stats", NULL, GP_OPT_FLAG, .offset = OPT(stats),
      .help = "count the known errors by family"},
     {0, "sources", NULL, GP_OPT_FLAG, .offset = OPT(sources),

@@ -49,6 +49,7 @@ struct gp_finding {
     struct gp_evidence *evidence;
     struct gp_fix *fixes;
     const struct gp_check *because; /* the failed check that caused this one to be skipped */
+    bool is_empty;                  /* it passed because there is nothing that could fail */
     bool stands_alone;              /* it holds whether or not what its check needs has failed */
     struct gp_finding *next;
 };

@@ -124,6 +124,12 @@ void gp_exam_stands_alone(struct gp_exam *exam)
         exam->last->stands_alone = true;
 }
 
+void gp_exam_is_empty(struct gp_exam *exam)
+{
+    if (exam->last)
+        exam->last->is_empty = true;
+}
+
 void gp_exam_why(struct gp_exam *exam, const char *format, ...)
 {
     const char *text;

@@ -12,6 +12,7 @@
 struct gp_apt_pins;
 struct gp_aside;
 struct gp_err;
+struct gp_homes;
 struct gp_install;
 struct gp_log;
 struct gp_orphans;
@@ -43,6 +44,7 @@ struct gp_exam {
     bool is_stuck;            /* a thread hangs: the process must end with _exit() */
     const char *const *pythons; /* the interpreters or environments given, up to NULL; NULL: none */
     const struct gp_install *install;   /* NULL: not read yet; see gp_install_of() */
+    const struct gp_homes *homes;       /* likewise, see gp_homes_of() */
     const struct gp_log *log;           /* likewise, see gp_log_of() */
     const struct gp_pyenvs *pyenvs;     /* NULL: not searched yet; see gp_pyenvs_of() */
     const struct gp_toolkits *toolkits; /* likewise, see gp_toolkits_of() */
@@ -93,6 +95,10 @@ void gp_exam_evidence(struct gp_exam *exam, const char *where, const char *forma
 
 /* The finding holds whether or not a check that this one needs has failed. */
 void gp_exam_stands_alone(struct gp_exam *exam);
+
+/* The check passed because there is nothing that it could look at, so nobody may call the machine
+ * well for it. */
+void gp_exam_is_empty(struct gp_exam *exam);
 
 /* Why it matters, or the cause, in a sentence or two. */
 void gp_exam_why(struct gp_exam *exam, const char *format, ...) GP_PRINTF(2, 3);

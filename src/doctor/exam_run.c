@@ -47,7 +47,7 @@ static const struct gp_check *failed_need(const struct gp_exam *exam, const stru
 /* Leaves of the current check's findings those that stand alone. */
 static void drop_dependent(struct gp_exam *exam)
 {
-    struct gp_outcome *outcome = &exam->outcomes[exam->place];
+    struct gp_check_outcome *outcome = &exam->outcomes[exam->place];
     struct gp_finding **end = &exam->findings;
     outcome->verdict = GP_VERDICT_OK;
     exam->last = NULL;

@@ -240,3 +240,45 @@ END
     gpulse doctor --stats
     fails 2 '--stats requires gpulse doctor explain'
 }
+
+# a machine of which nothing is known but a GPU and its driver
+known_gpu() {
+    mkdir -p root/etc root/sys/bus/pci/devices/0000:01:00.0 root/sys/module/nvidia
+    echo 'PRETTY_NAME="Ubuntu 24.04.1 LTS"' >root/etc/os-release
+    for file in vendor:0x10de device:0x2684 class:0x030000; do
+        echo "${file#*:}" >"root/sys/bus/pci/devices/0000:01:00.0/${file%%:*}"
+    done
+    echo 580.95.05 >root/sys/module/nvidia/version
+}
+
+# torch_in FOLDER
+torch_in() {
+    mkdir -p "$1/lib/python3.11/site-packages/torch" "$1/lib/python3.11/site-packages/torch-2.7.1+cu128.dist-info"
+    echo "home = /usr/bin" >"$1/pyvenv.cfg"
+    printf "__version__ = '2.7.1+cu128'\ncuda = '12.8'\n" >"$1/lib/python3.11/site-packages/torch/version.py"
+}
+
+@test "no such problem: only where it was really looked for" {
+    local line='CUDA error: no kernel image is available for execution on the device'
+    mkdir -p empty
+    gpulse --root empty explain "$line"
+    says '^      here   not looked for on this machine: its GPUs are unknown, as /sys/bus/pci/devices cannot be read$'
+    mkdir -p none/sys/bus/pci/devices
+    gpulse --root none explain "$line"
+    says '^      here   not looked for on this machine: this machine has no GPU$'
+    known_gpu
+    gpulse --root root explain "$line"
+    says '^      here   unknown on this machine: 1 check passed, but 1 had nothing to look at or could not look \(gpulse doctor --only '
+    says '^             python\.torch: no Python environment has PyTorch; looked in /home, /root, .*; --python names another place$'
+    says_not 'no such problem'
+    gpulse --root root explain --json "$line"
+    json_is '[h["empty"] for h in d["known"][0]["here"]]' '[False, True]'
+    torch_in root/scratch/venv
+    gpulse --root root explain --python /scratch/venv "$line"
+    says '^      here   no such problem on this machine: 2 checks passed \(gpulse doctor --only '
+    torch_in root/home/ada/anything
+    gpulse --root root doctor explain "$line"
+    says '^      here   no such problem on this machine: 2 checks passed \(gpulse doctor --only '
+    gpulse doctor --python /scratch/venv gpus
+    fails 2 '--python cannot be combined with gpus'
+}

@@ -26,6 +26,9 @@ bool gp_cuda_mask_is_empty(struct gp_exam *exam, const char *mask);
 /* cuda_fix.c: adds the commands that install the toolkit of this version, "12.4.1". */
 void gp_cuda_fix_toolkit(struct gp_exam *exam, const char *version);
 void gp_check_cuda_env(struct gp_exam *exam);
+/* Of a check of variables that has reported nothing: whether there were any, as a copy of a machine
+ * has none. */
+void gp_cuda_note_unset(struct gp_exam *exam);
 void gp_check_cuda_network(struct gp_exam *exam); /* part of cuda.env */
 void gp_check_cuda_nccl(struct gp_exam *exam);    /* part of cuda.env */
 /* A setting of NCCL in the environment, which comes first, or in its files, then at *ret_place,

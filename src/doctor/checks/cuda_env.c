@@ -437,6 +437,15 @@ static void check_arch_list(struct gp_exam *exam, const struct gp_nvidia *nv)
     }
 }
 
+void gp_cuda_note_unset(struct gp_exam *exam)
+{
+    if (exam->machine.environment[0] || (exam->last && exam->last->check == exam->check))
+        return;
+    gp_exam_report(exam, GP_VERDICT_OK, "the variables of the user's shell are unknown");
+    gp_exam_evidence(exam, "/proc/self/environ", "missing or empty");
+    gp_exam_is_empty(exam);
+}
+
 void gp_check_cuda_env(struct gp_exam *exam)
 {
     struct gp_nvidia nv;
@@ -453,4 +462,5 @@ void gp_check_cuda_env(struct gp_exam *exam)
     gp_graphics_check_variables(exam);
     check_arch_list(exam, &nv);
     gp_check_cuda_network(exam);
+    gp_cuda_note_unset(exam);
 }

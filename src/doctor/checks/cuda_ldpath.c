@@ -417,8 +417,10 @@ void gp_check_cuda_ldpath(struct gp_exam *exam)
 {
     const char *value = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     char folder[GP_PATH_SIZE];
-    if (!value || !*value)
+    if (!value || !*value) {
+        gp_cuda_note_unset(exam);
         return;
+    }
     struct strays *s = gp_arena_alloc(&exam->arena, 1, sizeof(*s));
     while (s && gp_search_path_next(&value, ":;", folder)) {
         s->has_empty = s->has_empty || !folder[0];

@@ -5,6 +5,7 @@
 #include "doctor/exam.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
+#include "doctor/readers/pyplaces.h"
 #include "doctor/readers/used.h"
 #include "doctor/version.h"
 
@@ -478,6 +479,8 @@ void gp_framework_report_none(struct gp_exam *exam, enum gp_framework framework)
     gp_exam_report(exam, is_whole ? GP_VERDICT_OK : GP_VERDICT_SKIP,
                    "no Python environment%s has %s", is_whole ? "" : " that can be read",
                    gp_framework_name(framework));
+    gp_pyplaces_show(exam);
+    gp_exam_is_empty(exam);
 }
 
 void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *cases,

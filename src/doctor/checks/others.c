@@ -9,6 +9,7 @@
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
+#include "doctor/readers/pyplaces.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/readers/torch.h"
 #include "doctor/readers/used.h"
@@ -443,8 +444,17 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
     }
 }
 
+/* Passed for want of packages, wherever they may be. */
+static void report_none(struct gp_exam *exam)
+{
+    gp_exam_report(exam, GP_VERDICT_OK, "no Python environment has packages that use GPUs");
+    gp_pyplaces_show(exam);
+    gp_exam_is_empty(exam);
+}
+
 void gp_check_python_others(struct gp_exam *exam)
 {
+    size_t packages = 0;
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
@@ -452,6 +462,7 @@ void gp_check_python_others(struct gp_exam *exam)
     for (size_t i = 0; i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         struct gp_torch torch;
+        packages += env->count + (env->error != 0);
         gp_check_python_needs(exam, env, &nv);
         gp_check_cpu_builds(exam, env);
         gp_check_llama_python(exam, env);
@@ -470,4 +481,6 @@ void gp_check_python_others(struct gp_exam *exam)
         }
         gp_check_compiled(exam, env, has_torch ? &torch : NULL);
     }
+    if (packages == 0 && (!exam->last || exam->last->check != exam->check))
+        report_none(exam);
 }

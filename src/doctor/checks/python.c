@@ -7,9 +7,11 @@
 #include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/archlist.h"
+#include "doctor/readers/homes.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
+#include "doctor/readers/pyplaces.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/torch.h"
 #include "doctor/version.h"
@@ -18,6 +20,8 @@
 #include <string.h>
 
 /* ---- environments ---- */
+
+static const char nothing[] = "no framework";
 
 /* "torch 2.7.1, jax 0.4.30": the packages people ask for by name. */
 static const char *framework_words(struct gp_exam *exam, const struct gp_pyenv *env)
@@ -31,7 +35,7 @@ static const char *framework_words(struct gp_exam *exam, const struct gp_pyenv *
             words = gp_exam_text(exam, "%s%s%s %s", words, *words ? ", " : "", names[i],
                                  package->version);
     }
-    return *words ? words : "no framework";
+    return *words ? words : nothing;
 }
 
 static void show_environment(struct gp_exam *exam, const struct gp_pyenv *env)
@@ -40,6 +44,27 @@ static void show_environment(struct gp_exam *exam, const struct gp_pyenv *env)
                      env->python[0] ? env->python : "of unknown version",
                      env->is_active && !env->is_named ? ", active" : "",
                      framework_words(exam, env));
+}
+
+static bool has_framework(struct gp_exam *exam, const struct gp_pyenvs *envs)
+{
+    for (size_t i = 0; i < envs->count; i++)
+        if (envs->list[i].error || strcmp(framework_words(exam, &envs->list[i]), nothing) != 0)
+            return true;
+    return false;
+}
+
+/* In a copy of a machine they may be at a place of their own; on the machine itself the environment
+ * in use is known. */
+static void report_none(struct gp_exam *exam, const struct gp_pyenvs *envs)
+{
+    bool is_copy = gp_homes_of(exam)->is_of_copy && !exam->is_simulated;
+    gp_exam_report(exam, is_copy ? GP_VERDICT_INFO : GP_VERDICT_OK, "no Python environment %s",
+                   envs->count > 0 ? "has a framework for GPUs" : "was found");
+    for (size_t i = 0; i < envs->count; i++)
+        show_environment(exam, &envs->list[i]);
+    gp_pyplaces_show(exam);
+    gp_exam_is_empty(exam);
 }
 
 static void run_find(struct gp_exam *exam)
@@ -61,6 +86,10 @@ static void run_find(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_INFO,
                        "there are more than %d Python environments: the others were not checked",
                        GP_PYENVS);
+    if (envs->count == 0 || (gp_homes_of(exam)->is_of_copy && !has_framework(exam, envs))) {
+        report_none(exam, envs);
+        return;
+    }
     if (readable == 0)
         return;
     gp_exam_report(exam, exam->pythons ? GP_VERDICT_INFO : GP_VERDICT_OK,
@@ -276,7 +305,8 @@ static void check_shadow(struct gp_exam *exam, const struct gp_torch *user,
 {
     bool is_before = t->env->kind != GP_PYENV_VENV && t->env->kind != GP_PYENV_USER &&
                      t->env->python[0] && strcmp(t->env->python, user->env->python) == 0;
-    if (!is_before || strcmp(t->version, user->version) == 0)
+    if (!is_before || strcmp(t->version, user->version) == 0 ||
+        gp_homes_separate(exam, user->env->prefix, t->env->prefix))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "Python %s uses PyTorch %s in %s, not the %s in %s",
                    t->env->python, user->version, user->env->prefix, t->version, t->env->prefix);

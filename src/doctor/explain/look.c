@@ -32,28 +32,82 @@ static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding)
     gp_strbuf_fini(&text);
 }
 
-void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks)
+struct seen {
+    size_t problems, passed, skipped, empty;
+};
+
+/* Adds the warnings and failures, and counts. */
+static struct seen add_problems(struct gp_strbuf *sb, const struct gp_exam *exam,
+                                const char *checks)
 {
-    size_t problems = 0, passed = 0, skipped = 0;
-    char text[200];
-    if (!exam)
-        return;
+    struct seen seen = {0};
     for (const struct gp_finding *f = exam->findings; f; f = f->next) {
         if (!gp_exam_is_listed(checks, f->check->id))
             continue;
-        problems += f->verdict >= GP_VERDICT_WARN;
-        skipped += f->verdict == GP_VERDICT_SKIP;
-        passed += f->verdict < GP_VERDICT_SKIP;
+        seen.problems += f->verdict >= GP_VERDICT_WARN;
+        seen.skipped += f->verdict == GP_VERDICT_SKIP;
+        seen.empty += f->verdict < GP_VERDICT_SKIP && f->is_empty;
+        seen.passed += f->verdict < GP_VERDICT_SKIP && !f->is_empty;
         if (f->verdict >= GP_VERDICT_WARN)
             add_finding(sb, f);
     }
-    if (problems > 0 || passed + skipped == 0)
+    return seen;
+}
+
+/* What was not looked at, each once. */
+static void add_unseen(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks)
+{
+    enum { SHOWN = 4 };
+    size_t shown = 0;
+    for (const struct gp_finding *f = exam->findings; f && shown < SHOWN; f = f->next) {
+        struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
+        if (!gp_exam_is_listed(checks, f->check->id) ||
+            (f->verdict != GP_VERDICT_SKIP && !f->is_empty))
+            continue;
+        gp_strbuf_addf(&text, "%s: %s", f->check->id, f->summary);
+        for (const struct gp_evidence *e = f->is_empty ? f->evidence : NULL; e; e = e->next)
+            gp_strbuf_addf(&text, "; %s %s", e->where, e->text);
+        gp_doctor_add_labeled(sb, "", LABEL, text.buf ? text.buf : "");
+        gp_strbuf_fini(&text);
+        shown++;
+    }
+}
+
+/* Why no check of the list looks at this machine. */
+static const char *no_check_words(const struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    bool is_on_pci = !m->is_wsl && !m->is_jetson && !m->is_apple;
+    if (exam->snapshot || m->gpu_count > 0 || !is_on_pci)
+        return "no check for this applies to this machine";
+    return m->is_pci_readable ? "this machine has no GPU"
+                              : "its GPUs are unknown, as /sys/bus/pci/devices cannot be read";
+}
+
+void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks)
+{
+    struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
+    if (!exam || !checks[0])
         return;
-    (void)snprintf(text, sizeof(text),
-                   "no such problem on this machine: %zu check%s passed, %zu could not be made "
-                   "(gpulse doctor --only %.80s -v)",
-                   passed, passed == 1 ? "" : "s", skipped, checks);
-    gp_doctor_add_labeled(sb, "here", LABEL, text);
+    struct seen seen = add_problems(sb, exam, checks);
+    size_t unseen = seen.skipped + seen.empty;
+    if (seen.problems > 0)
+        return;
+    if (seen.passed > 0 && unseen == 0)
+        gp_strbuf_addf(&text, "no such problem on this machine: %zu check%s passed", seen.passed,
+                       seen.passed == 1 ? "" : "s");
+    else if (unseen == 0)
+        gp_strbuf_addf(&text, "not looked for on this machine: %s", no_check_words(exam));
+    else
+        gp_strbuf_addf(&text,
+                       "unknown on this machine: %zu check%s passed, but %zu had nothing to "
+                       "look at or could not look",
+                       seen.passed, seen.passed == 1 ? "" : "s", unseen);
+    if (seen.passed + unseen > 0)
+        gp_strbuf_addf(&text, " (gpulse doctor --only %.80s -v)", checks);
+    gp_doctor_add_labeled(sb, "here", LABEL, text.buf ? text.buf : "");
+    add_unseen(sb, exam, checks);
+    gp_strbuf_fini(&text);
 }
 
 json_t *gp_look_json(const struct gp_exam *exam, const char *checks)
@@ -63,9 +117,9 @@ json_t *gp_look_json(const struct gp_exam *exam, const char *checks)
     json_t *list = json_array();
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
         if (gp_exam_is_listed(checks, f->check->id))
-            (void)json_array_append_new(list,
-                                        json_pack("{s:s, s:s, s:o}", "check", f->check->id,
-                                                  "status", gp_verdict_word(f->verdict), "summary",
-                                                  gp_doctor_json_text(f->summary)));
+            (void)json_array_append_new(
+                list, json_pack("{s:s, s:s, s:o, s:b}", "check", f->check->id, "status",
+                                gp_verdict_word(f->verdict), "summary",
+                                gp_doctor_json_text(f->summary), "empty", f->is_empty));
     return list;
 }

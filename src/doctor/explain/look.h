@@ -18,7 +18,7 @@ typedef const struct gp_exam *gp_look(const char *checks);
 const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look *look);
 
 /* What the checks in a comma list found: warnings and failures with their fixes or, if there are
- * none, how many passed; nothing if none applies to this machine, or the exam is NULL. */
+ * none, how many passed, or what could not be looked at, and why; nothing if the exam is NULL. */
 void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks);
 
 /* An array of check, status and summary; null: nothing was looked at. */

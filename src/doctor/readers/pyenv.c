@@ -1,7 +1,9 @@
 #include "doctor/readers/pyenv.h"
 
 #include "doctor/exam.h"
+#include "doctor/readers/homes.h"
 #include "doctor/readers/pypackage.h"
+#include "doctor/readers/pyplaces.h"
 #include "doctor/readers/searchpath.h"
 
 #include <errno.h>
@@ -412,92 +414,62 @@ static void add_active(struct search *s)
             return;
 }
 
-/* ~ is the user's home, . the working directory; * stands for all names there. */
-static const struct {
-    const char *path;
-    enum gp_pyenv_kind kind;
-} places[] = {
-    {"~/.local", GP_PYENV_USER},
-    {"./.venv", GP_PYENV_VENV},
-    {"./venv", GP_PYENV_VENV},
-    {"./env", GP_PYENV_VENV},
-    {"./.pixi/envs/*", GP_PYENV_CONDA},
-    {"~/.venv", GP_PYENV_VENV},
-    {"~/venv", GP_PYENV_VENV},
-    {"~/.virtualenvs/*", GP_PYENV_VENV},
-    {"~/.local/share/virtualenvs/*", GP_PYENV_VENV},
-    {"~/.cache/pypoetry/virtualenvs/*", GP_PYENV_VENV},
-    {"~/miniconda3", GP_PYENV_CONDA},
-    {"~/miniconda3/envs/*", GP_PYENV_CONDA},
-    {"~/anaconda3", GP_PYENV_CONDA},
-    {"~/anaconda3/envs/*", GP_PYENV_CONDA},
-    {"~/miniforge3", GP_PYENV_CONDA},
-    {"~/miniforge3/envs/*", GP_PYENV_CONDA},
-    {"~/mambaforge", GP_PYENV_CONDA},
-    {"~/mambaforge/envs/*", GP_PYENV_CONDA},
-    {"~/micromamba/envs/*", GP_PYENV_CONDA},
-    {"~/.conda/envs/*", GP_PYENV_CONDA},
-    {"/opt/conda", GP_PYENV_CONDA},
-    {"/opt/conda/envs/*", GP_PYENV_CONDA},
-    {"~/.pyenv/versions/*", GP_PYENV_PYTHON},
-    {"~/.local/share/uv/python/*", GP_PYENV_PYTHON},
-    {"~/.local/share/pipx/venvs/*", GP_PYENV_VENV},
-    {"~/.local/pipx/venvs/*", GP_PYENV_VENV},
-    {"~/.local/share/uv/tools/*", GP_PYENV_VENV},
-    {"~/*/venv", GP_PYENV_VENV}, /* ComfyUI, the web interfaces, and projects */
-    {"~/*/.venv", GP_PYENV_VENV},
-    {"~/*/env", GP_PYENV_VENV},
-    {"~/*/installer_files/env", GP_PYENV_CONDA},
-    {"~/StabilityMatrix/Packages/*/venv", GP_PYENV_VENV},
-    {"~/pinokio/api/*/app/env", GP_PYENV_VENV},
-    {"/opt/venv", GP_PYENV_VENV},
-    {"/opt/*/venv", GP_PYENV_VENV},
-    {"/opt/*/.venv", GP_PYENV_VENV},
-    {"/workspace/*/venv", GP_PYENV_VENV},
-    {"/usr", GP_PYENV_SYSTEM},
-    {"/usr/local", GP_PYENV_SYSTEM},
-};
+static bool is_meant(struct search *s, const struct gp_pyplace *row, const char *path)
+{
+    if (!row->is_loose)
+        return true;
+    enum gp_pyenv_kind kind = kind_of(s, path, GP_PYENV_PYTHON);
+    return kind == GP_PYENV_VENV || kind == GP_PYENV_CONDA;
+}
 
 /* The environments at a path in which one * can stand for all names. */
-static void add_path(struct search *s, const char *path, enum gp_pyenv_kind kind)
+static void add_path(struct search *s, const char *path, const struct gp_pyplace *row)
 {
     enum { NAMES_MAX = 1024 };
     struct gp_arena scratch = {0};
     const char *star = strchr(path, '*');
     char **names, folder[GP_PATH_SIZE], full[GP_PATH_SIZE];
     if (!star) {
-        (void)add_prefix(s, path, (struct place){.kind = kind});
+        (void)add_prefix(s, path, (struct place){.kind = row->kind});
         return;
     }
     (void)snprintf(folder, sizeof(folder), "%.*s", (int)(star - path), path);
     long n = gp_files_list(&s->exam->files, &scratch, folder, &names);
     for (long i = 0; i < n && i < NAMES_MAX && !s->envs->is_cut; i++)
         if (snprintf(full, sizeof(full), "%s%s%s", folder, names[i], star + 1) < GP_PATH_SIZE &&
-            (!star[1] || gp_files_exist(&s->exam->files, full)))
-            (void)add_prefix(s, full, (struct place){.kind = kind});
+            (!star[1] || gp_files_exist(&s->exam->files, full)) && is_meant(s, row, full))
+            (void)add_prefix(s, full, (struct place){.kind = row->kind});
     gp_arena_fini(&scratch);
 }
 
-static void add_place(struct search *s, const char *text, enum gp_pyenv_kind kind)
+static void add_place(struct search *s, const struct gp_pyplace *row, const char *base)
 {
-    const char *base = *text == '~'   ? gp_machine_variable(&s->exam->machine, "HOME")
-                       : *text == '.' ? gp_machine_variable(&s->exam->machine, "PWD")
-                                      : "";
-    const char *rest = *text == '/' ? text : text + 1;
     char path[GP_PATH_SIZE];
+    const char *rest = *row->path == '/' ? row->path : row->path + 1;
     if (base && (!*base || *base == '/') &&
         snprintf(path, sizeof(path), "%s%s", base, rest) < GP_PATH_SIZE)
-        add_path(s, path, kind);
+        add_path(s, path, row);
+}
+
+static void add_places(struct search *s)
+{
+    const struct gp_homes *homes = gp_homes_of(s->exam);
+    const char *here = gp_machine_variable(&s->exam->machine, "PWD");
+    for (size_t i = 0; i < gp_pyplace_count; i++) {
+        if (*gp_pyplaces[i].path != '~')
+            add_place(s, &gp_pyplaces[i], *gp_pyplaces[i].path == '.' ? here : "");
+        for (size_t h = 0; *gp_pyplaces[i].path == '~' && h < homes->count; h++)
+            add_place(s, &gp_pyplaces[i], homes->list[h]);
+    }
 }
 
 /* ~/.conda/environments.txt lists one per line. */
-static void add_conda_list(struct search *s)
+static void add_conda_list(struct search *s, const char *home)
 {
     enum { LIST_MAX = 64 << 10 };
     struct gp_arena scratch = {0};
     char path[GP_PATH_SIZE];
-    const char *home = gp_machine_variable(&s->exam->machine, "HOME");
-    if (!home || snprintf(path, sizeof(path), "%s/.conda/environments.txt", home) >= GP_PATH_SIZE)
+    if (snprintf(path, sizeof(path), "%s/.conda/environments.txt", home) >= GP_PATH_SIZE)
         return;
     const char *text = gp_files_text(&s->exam->files, &scratch, path, LIST_MAX, NULL);
     while (text && gp_search_path_next(&text, "\r\n", path))
@@ -519,9 +491,9 @@ const struct gp_pyenvs *gp_pyenvs_of(struct gp_exam *exam)
             add_named(s, exam->pythons[i]);
         if (!exam->pythons) {
             add_active(s);
-            for (size_t i = 0; i < GP_ARRAY_LEN(places); i++)
-                add_place(s, places[i].path, places[i].kind);
-            add_conda_list(s);
+            add_places(s);
+            for (size_t i = 0; i < gp_homes_of(exam)->count; i++)
+                add_conda_list(s, gp_homes_of(exam)->list[i]);
         }
     }
     free(s);
