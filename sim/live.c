@@ -212,6 +212,19 @@ static double temperature(const struct sim_live *live, const struct sim_device *
     return clamp(now, 0, ceiling);
 }
 
+/* How far the clocks are cut: the hardware halves them, the driver lowers them until it
+ * gets no hotter. */
+static double slowdown_share(const struct sim_device *device)
+{
+    static const double by_hardware = 0.5, by_driver = 0.8;
+    const double captured = number_or(device, SIM_REASONS, 0);
+    const uint64_t now = (uint64_t)captured;
+    if (now & (NVML_CLOCKS_EVENT_HW_SLOWDOWN | NVML_CLOCKS_EVENT_HW_THERMAL |
+               NVML_CLOCKS_EVENT_HW_POWER_BRAKE))
+        return by_hardware;
+    return now & NVML_CLOCKS_EVENT_SW_THERMAL ? by_driver : 1;
+}
+
 static double clock_mhz(const struct sim_live *live, const struct sim_device *device,
                         enum sim_slot slot, double captured, double busy)
 {
@@ -221,9 +234,10 @@ static double clock_mhz(const struct sim_live *live, const struct sim_device *de
     if (slot == SIM_CLOCK_MEM)
         return max > captured ? max : captured;
     /* Clocks change in steps of 15 MHz, graphics and SM together. */
-    double now = max * (full_clock + 0.02 * wobble(live, device->index, 3));
+    const double share = slowdown_share(device);
+    double now = share * max * (full_clock + 0.02 * wobble(live, device->index, 3));
     now = (double)((uint64_t)(now / 15) * 15);
-    return now > captured ? now : captured;
+    return now > captured || share < 1 ? now : captured;
 }
 
 static uint64_t reasons(const struct sim_live *live, const struct sim_device *device,

@@ -250,6 +250,25 @@ def a_gpu_that_is_slow():
 
 
 @test
+def a_gpu_that_has_failed_comes_first():
+    """In the words of the doctor; advice about speed would mislead there. GPU 5 is hot: its clock is cut, and that is worth something."""
+    r = run(GPULSE, "--sim", "sick", "why", "--for", "1s", "-n", "0.2s", "-f", "json", env={**os.environ, "GPULSE_SIM_STATE": str(STATE)})
+    assert r.returncode == 6, r
+    gpus = json.loads(r.stdout)["gpus"]
+    assert [gpu["gpu"] for gpu in gpus] == ["2", "3", "0", "1", "5"], gpus
+    lost, broken, hot = gpus[0], gpus[1], gpus[4]
+    assert lost["pid"] is None and [v["rule"] for v in lost["verdicts"]] == ["gpu-fault"], lost
+    assert [v["rule"] for v in broken["verdicts"]] == ["gpu-fault"], broken
+    doctor = json.loads(run(GPULSE, "--sim", "sick", "doctor", "-f", "json").stdout)
+    said = [f["summary"].split(": ", 1)[1] for f in doctor["findings"] if f["check"] in ("health.ecc", "health.remap")]
+    assert len(said) == 2 and all(words in broken["verdicts"][0]["seen"] for words in said), (said, broken)
+    assert "nvidia-smi --gpu-reset -i 3" in broken["verdicts"][0]["try"], broken
+    assert hot["verdicts"][0]["rule"] == "thermal" and hot["verdicts"][0]["gain"] > 1.5, hot
+    advice = good(run(GPULSE, "--sim", "sick", "advise", "-i", "3", "--for", "1s", "-n", "0.2s"))
+    assert "The GPU has a fault. (certain)" in advice and "batch" not in advice, advice
+
+
+@test
 def ranks_that_wait_for_each_other():
     gpm = {"2": 15, "5": 3, "10": 5}
     slow = {**BUSY, "PowerUsage": 240000, "ClockInfo": {**BUSY["ClockInfo"], "SM": 1200}}

@@ -55,7 +55,7 @@ const struct gp_cmd gp_cmd_why = {
         "thread, transfers over PCIe, a hot or throttled GPU, other processes, small kernels, "
         "memory bandwidth, idle tensor cores, and more. Each verdict says what was seen, how sure "
         "it is, what to try first, and how much it would gain at most. \"Nothing stands out\" is "
-        "an answer, too.\n"
+        "an answer, too. A GPU that has failed comes first, with what gpulse doctor says of it.\n"
         "\n"
         "PID limits it to the GPUs that this process, or one that it started, uses. JOB is a part "
         "of the name of a job that gpulse queue lists.\n"

@@ -52,10 +52,10 @@ static void tell(const struct gp_watch *watch, const struct gp_why_finding *find
     gp_watch_say(watch, "%s (%s, %.0f %% of the time; GPU %s: %s)", gp_why_title(v->rule),
                  gp_why_sure_word(v->sure), 100 * finding->share, finding->gpu, v->seen);
     gp_strbuf_addf(&sb, "      -> %s", v->advice);
-    if (v->gain > 1.01)
+    if (v->gain >= GP_WHY_GAIN_LEAST)
         gp_strbuf_addf(&sb, "; at most %.1f times as fast", v->gain);
     gp_strbuf_addc(&sb, '\n');
-    if (!watch->quiet)
+    if (!watch->quiet && v->advice[0])
         gp_watch_tell_more(watch, sb.buf ? sb.buf : "");
     gp_strbuf_fini(&sb);
 }

@@ -244,7 +244,7 @@ const char *gp_advice_title(enum gp_advice_id id)
 size_t gp_advice_find(const struct gp_advice_case *a, struct gp_advice ret[GP_ADVICE__COUNT])
 {
     size_t count = 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+    for (size_t i = 0; !a->c->is_failed && i < GP_ARRAY_LEN(rows); i++) {
         ret[count] = (struct gp_advice){.id = (enum gp_advice_id)i};
         count += rows[i].fits(a, &ret[count]);
     }

@@ -9,6 +9,11 @@ void gp_advice_report_add(struct gp_strbuf *sb, const struct gp_advice_case *a, 
     const size_t count = gp_advice_find(a, found);
     char text[GP_WHY_TEXT_SIZE];
     gp_why_report_add_title(sb, a->c);
+    if (a->c->fault[0]) {
+        gp_why_report_add_verdict(sb, &a->verdicts[0], columns);
+        if (a->c->is_failed)
+            return;
+    }
     for (size_t i = 0; i < count; i++) {
         gp_strbuf_addf(sb, "  %s (%s)\n", gp_advice_title(found[i].id),
                        gp_why_sure_word(found[i].sure));

@@ -85,6 +85,9 @@ struct gp_why_case {
     unsigned limited[GP_WHY_LIMIT__COUNT]; /* samples with this limit */
     unsigned limit_samples;                /* samples that tell; 0: unknown */
 
+    bool is_failed;  /* the faults end work on the GPU, rather than wait for a repair */
+    char fault[300]; /* what is broken, in its last sample; "": nothing */
+    char cure[300];  /* what to do about that */
     bool persistence_off;
     unsigned starts;       /* processes that appeared on the GPU after the first sample */
     unsigned empty;        /* samples in which it had no process */

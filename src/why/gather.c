@@ -2,8 +2,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "model/health.h"
 #include "out/procs.h"
 #include "why/family.h"
+#include "why/health.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +95,7 @@ struct gp_want gp_why_want(void)
         gp_metric_set_add(&want.metrics, metrics[i]);
     for (size_t i = 0; i < GP_ARRAY_LEN(more); i++)
         gp_metric_set_add(&want.metrics, more[i]);
+    gp_health_want_rules(&want.metrics, true);
     return want;
 }
 
@@ -332,6 +335,7 @@ int gp_why_gather_add(struct gp_why_gather *gather, const struct gp_snapshot *sn
         struct gpu *gpu = gpu_of(gather, snapshot, i);
         if (!gpu)
             return GP_ENOMEM;
+        gp_why_health_look(&gpu->c, snapshot, device);
         if (device->status != GP_STATUS_OK)
             continue;
         gpu->c.samples++;
@@ -491,15 +495,29 @@ static void finish(const struct gp_why_gather *gather, struct gp_why_case *c, co
     }
 }
 
+/* Appends the cases of the GPUs that have failed, or of the others. */
+static void add_cases(struct gp_why_gather *gather, bool failed, size_t *count)
+{
+    for (size_t i = 0; i < gather->count; i++) {
+        const struct gpu *gpu = &gather->gpus[i];
+        if (gpu->c.is_failed != failed)
+            continue;
+        const struct user *user = main_user(gather, gpu);
+        if (user)
+            finish(gather, &gather->cases[(*count)++], gpu, user);
+        else if (failed && asks_for_all(&gather->asked))
+            gather->cases[(*count)++] = gpu->c; /* its processes may be unknown */
+    }
+}
+
 const struct gp_why_case *gp_why_gather_cases(struct gp_why_gather *gather, size_t *ret_count)
 {
     size_t count = 0;
     free(gather->cases);
     gather->cases = calloc(gather->count + 1, sizeof(*gather->cases));
-    for (size_t i = 0; gather->cases && i < gather->count; i++) {
-        const struct user *user = main_user(gather, &gather->gpus[i]);
-        if (user)
-            finish(gather, &gather->cases[count++], &gather->gpus[i], user);
+    if (gather->cases) {
+        add_cases(gather, true, &count);
+        add_cases(gather, false, &count);
     }
     *ret_count = count;
     return gather->cases;

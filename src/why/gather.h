@@ -28,8 +28,9 @@ void gp_why_gather_free(struct gp_why_gather *gather);
 int gp_why_gather_add(struct gp_why_gather *gather,
                       const struct gp_snapshot *snapshot) GP_MUST_CHECK;
 
-/* The cases of GPUs that were used by a process, in the order of the GPUs; valid until the next
- * call. Only those of the jobs that were asked for. */
+/* The cases of GPUs that were used by a process: first the GPUs that have failed, then the others.
+ * Only those of the jobs that were asked for; if none were, also failed GPUs without a process.
+ * Valid until the next call. */
 const struct gp_why_case *gp_why_gather_cases(struct gp_why_gather *gather, size_t *ret_count);
 
 #endif

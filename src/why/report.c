@@ -37,6 +37,10 @@ void gp_why_report_add_line(struct gp_strbuf *sb, const char *label, const char 
 void gp_why_report_add_title(struct gp_strbuf *sb, const struct gp_why_case *c)
 {
     gp_strbuf_addf(sb, "GPU %s  %s · ", c->gpu, c->name);
+    if (c->pid == 0) {
+        gp_strbuf_adds(sb, "no process is known\n");
+        return;
+    }
     gp_strbuf_addf(sb, "%s (pid %u", c->command[0] ? c->command : "a process", c->pid);
     if (c->user[0])
         gp_strbuf_addf(sb, ", %s", c->user);
@@ -45,15 +49,16 @@ void gp_why_report_add_title(struct gp_strbuf *sb, const struct gp_why_case *c)
 
 void gp_why_report_add_gain(struct gp_strbuf *sb, double gain)
 {
-    if (gain > 1.01)
+    if (gain >= GP_WHY_GAIN_LEAST)
         gp_strbuf_addf(sb, "    %-*sat most %.1f times as fast\n", INDENT - 4, "gain", gain);
 }
 
-static void add_verdict(struct gp_strbuf *sb, const struct gp_why_verdict *v, size_t columns)
+void gp_why_report_add_verdict(struct gp_strbuf *sb, const struct gp_why_verdict *v, size_t columns)
 {
     gp_strbuf_addf(sb, "  %s (%s)\n", gp_why_title(v->rule), gp_why_sure_word(v->sure));
     gp_why_report_add_line(sb, "seen", v->seen, columns);
-    gp_why_report_add_line(sb, "try", v->advice, columns);
+    if (v->advice[0])
+        gp_why_report_add_line(sb, "try", v->advice, columns);
     gp_why_report_add_gain(sb, v->gain);
 }
 
@@ -68,7 +73,7 @@ void gp_why_report_add(struct gp_strbuf *sb, const struct gp_why_case *cases, si
             gp_strbuf_addc(sb, '\n');
         gp_why_report_add_title(sb, c);
         for (size_t v = 0; v < n; v++)
-            add_verdict(sb, &verdicts[v], columns);
+            gp_why_report_add_verdict(sb, &verdicts[v], columns);
         if (n == 0) {
             char text[GP_WHY_TEXT_SIZE];
             gp_why_nothing(c, text);
@@ -138,9 +143,10 @@ static json_t *host_object(const struct gp_tasks_use *h)
 
 json_t *gp_why_report_case(const struct gp_why_case *c)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:f, s:i}", "gpu", c->gpu, "uuid", c->uuid,
-                     "name", c->name, "pid", (json_int_t)c->pid, "command", c->command, "user",
-                     c->user, "seconds", c->seconds, "samples", (int)c->samples);
+    json_t *pid = c->pid > 0 ? json_integer((json_int_t)c->pid) : json_null();
+    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:f, s:i}", "gpu", c->gpu, "uuid", c->uuid,
+                     "name", c->name, "pid", pid, "command", c->command, "user", c->user, "seconds",
+                     c->seconds, "samples", (int)c->samples);
 }
 
 static json_t *case_object(const struct gp_why_case *c)

@@ -19,9 +19,11 @@ void gp_why_report_add_json(struct gp_strbuf *sb, const struct gp_snapshot *last
 /* A verdict as in it. NULL without memory. */
 json_t *gp_why_report_verdict(const struct gp_why_verdict *v);
 
-/* The parts of both that other reports share: who uses the GPU, "    seen  …", "    gain  …"
- * (nothing if it is unknown), and the first members of a GPU's object (NULL without memory). */
+/* The parts of both that other reports share: who uses the GPU, a verdict, "    seen  …", "    gain
+ * …" (nothing if it is unknown), and the first members of a GPU's object (NULL without memory). */
 void gp_why_report_add_title(struct gp_strbuf *sb, const struct gp_why_case *c);
+void gp_why_report_add_verdict(struct gp_strbuf *sb, const struct gp_why_verdict *v,
+                               size_t columns);
 void gp_why_report_add_line(struct gp_strbuf *sb, const char *label, const char *text,
                             size_t columns);
 void gp_why_report_add_gain(struct gp_strbuf *sb, double gain);

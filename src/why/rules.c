@@ -38,6 +38,16 @@ static enum gp_why_sure sure_after(const struct gp_why_case *c, enum gp_why_sure
     return sure > GP_WHY_POSSIBLE && (is_short || is_young) ? sure - 1 : sure;
 }
 
+/* Says how little there is to gain, instead of an advice. */
+static void drop_advice(struct gp_why_verdict *v)
+{
+    v->advice[0] = '\0';
+    if (v->gain >= 1.005)
+        gp_why_put(v->seen, "; without it, at most %.0f %% faster", 100 * (v->gain - 1));
+    else
+        gp_why_put(v->seen, "; it costs no speed");
+}
+
 size_t gp_why_judge(const struct gp_why_case *c, struct gp_why_verdict ret[GP_WHY_RULE__COUNT])
 {
     size_t count = 0;
@@ -47,10 +57,14 @@ size_t gp_why_judge(const struct gp_why_case *c, struct gp_why_verdict ret[GP_WH
         *v = (struct gp_why_verdict){.rule = (enum gp_why_rule)i};
         if ((rules[i].group && groups >> rules[i].group & 1) || !rules[i].holds(c, v))
             continue;
-        if (!c->is_suspended) /* which a single look tells */
+        if (!c->is_suspended && i != GP_WHY_RULE_FAULT) /* which a single look tells */
             v->sure = sure_after(c, v->sure);
+        if (v->gain > 0 && v->gain < GP_WHY_GAIN_LEAST)
+            drop_advice(v);
         groups |= 1U << rules[i].group;
         count++;
+        if (i == GP_WHY_RULE_FAULT && c->is_failed)
+            break;
     }
     return count;
 }

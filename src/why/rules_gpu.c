@@ -13,6 +13,16 @@ static const double link_full = 0.6, link_used = 0.3, link_far = 0.1, talk_least
 static const double dram_full = 60, controller_full = 80, tensor_idle = 10, tensor_used = 40;
 static const double memory_full = 0.95, far_away = 0.8;
 
+/* ---- faults ---- */
+
+bool gp_why_fault(const struct gp_why_case *c, struct gp_why_verdict *v)
+{
+    v->sure = GP_WHY_CERTAIN;
+    gp_why_put(v->seen, "%s", c->fault);
+    gp_why_put(v->advice, "%s%sgpulse doctor shows the evidence", c->cure, c->cure[0] ? "; " : "");
+    return c->fault[0] != '\0';
+}
+
 /* ---- clocks ---- */
 
 static double gain_of_clock(const struct gp_why_case *c)
@@ -20,7 +30,9 @@ static double gain_of_clock(const struct gp_why_case *c)
     double share = gp_why_clock_share(c);
     bool is_busy =
         gp_why_mean(c, GP_WHY_UTILIZATION) >= 50; /* else it is the clock of an idle GPU */
-    return is_busy && share > 0 && share < 1 ? 1 / share : 0;
+    if (!is_busy || !(share > 0))
+        return 0;
+    return share < 1 ? 1 / share : 1;
 }
 
 /* "for 41 % of the time", and the clock. */

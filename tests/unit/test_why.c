@@ -175,6 +175,10 @@ static void make_kernels(struct gp_why_case *c, enum gp_why_rule rule)
 static void make_memory(struct gp_why_case *c, enum gp_why_rule rule)
 {
     switch (rule) {
+    case GP_WHY_RULE_FAULT:
+        (void)snprintf(c->fault, sizeof(c->fault), "a faulty memory row is waiting");
+        (void)snprintf(c->cure, sizeof(c->cure), "sudo nvidia-smi --gpu-reset -i 0");
+        break;
     case GP_WHY_RULE_MEMORY_FULL:
         why_set(c, GP_WHY_MEMORY, 79.5e9);
         c->memory_drops = 6;
@@ -361,6 +365,41 @@ static void what_is_normal_is_no_reason(void **state)
     assert_int_equal(verdicts[0].rule, GP_WHY_RULE_LOW_USE);
 }
 
+/* A fault comes first; advice about speed would mislead on a GPU that has failed. */
+static void a_fault_comes_first(void **state)
+{
+    (void)state;
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    struct gp_why_case c;
+    make(&c, GP_WHY_RULE_TINY_KERNELS);
+    (void)snprintf(c.fault, sizeof(c.fault), "the memory had an uncorrectable error");
+    assert_int_equal(gp_why_judge(&c, verdicts), 2);
+    assert_int_equal(verdicts[0].rule, GP_WHY_RULE_FAULT);
+    assert_int_equal(verdicts[0].sure, GP_WHY_CERTAIN);
+    assert_int_equal(verdicts[1].rule, GP_WHY_RULE_TINY_KERNELS);
+    c.is_failed = true;
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].rule, GP_WHY_RULE_FAULT);
+}
+
+/* A gain that would be shown as 1.0 is no reason to change anything. */
+static void no_advice_without_a_gain(void **state)
+{
+    (void)state;
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    struct gp_why_case c;
+    make(&c, GP_WHY_RULE_THERMAL);
+    why_set(&c, GP_WHY_CLOCK, 1930);
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].rule, GP_WHY_RULE_THERMAL);
+    assert_string_equal(verdicts[0].advice, "");
+    assert_non_null(strstr(verdicts[0].seen, "; without it, at most 3 % faster"));
+    why_set(&c, GP_WHY_CLOCK, 1980);
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_string_equal(verdicts[0].advice, "");
+    assert_non_null(strstr(verdicts[0].seen, "; it costs no speed"));
+}
+
 /* What explains different things is told together, in the order of the rules. */
 static void several_reasons(void **state)
 {
@@ -529,6 +568,8 @@ int main(void)
         cmocka_unit_test(a_short_look_is_less_sure),
         cmocka_unit_test(cores_of_several_ranks),
         cmocka_unit_test(what_is_normal_is_no_reason),
+        cmocka_unit_test(a_fault_comes_first),
+        cmocka_unit_test(no_advice_without_a_gain),
         cmocka_unit_test(several_reasons),
         cmocka_unit_test(as_text),
     };

@@ -222,6 +222,41 @@ static void the_server_of_mps_is_no_job(void **state)
     gp_why_gather_free(gather);
 }
 
+/* In the words of the doctor; a GPU that has failed is a case without a process, too. */
+static void what_is_broken(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    const struct row rows[3] = {{100, 30, 9, 7, "python a.py", NULL}};
+    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, all);
+    size_t count;
+    make(&f, 0, 70, rows);
+    *fixture_value(&f, 0, GP_REMAPPED_PENDING) = fixture_text("Yes");
+    assert_int_equal(gp_why_gather_add(gather, &f.snapshot), 0);
+    const struct gp_why_case *c = gp_why_gather_cases(gather, &count);
+    assert_int_equal(count, 1);
+    assert_false(c->is_failed);
+    assert_non_null(strstr(c->fault, "a faulty memory row is waiting to be remapped ("));
+    *fixture_value(&f, 0, GP_ECC_UNCORRECTED_VOLATILE) = fixture_int(3);
+    assert_int_equal(gp_why_gather_add(gather, &f.snapshot), 0);
+    c = gp_why_gather_cases(gather, &count);
+    assert_true(c->is_failed);
+    assert_non_null(strstr(c->fault, "the memory had an uncorrectable error ("));
+    assert_non_null(strstr(c->cure, "sudo nvidia-smi --gpu-reset -i 0 (once"));
+    gp_why_gather_free(gather);
+
+    gather = gp_why_gather_new(NULL, false, all);
+    f.snapshot.process_count = f.devices[0].process_count = 0;
+    f.devices[0].status = GP_STATUS_LOST;
+    assert_int_equal(gp_why_gather_add(gather, &f.snapshot), 0);
+    c = gp_why_gather_cases(gather, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(c->pid, 0);
+    assert_string_equal(c->fault, "lost: the driver cannot reach it");
+    assert_string_equal(c->cure, "sudo reboot");
+    gp_why_gather_free(gather);
+}
+
 static void without_memory(void **state)
 {
     (void)state;
@@ -250,6 +285,7 @@ int main(void)
         cmocka_unit_test(a_bare_context_is_no_slow_gpu),
         cmocka_unit_test(a_suspended_job_is_no_other_one),
         cmocka_unit_test(the_server_of_mps_is_no_job),
+        cmocka_unit_test(what_is_broken),
         cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,24 +97,6 @@ static void run_driver(struct gp_exam *exam)
 
 /* ---- does every GPU respond ---- */
 
-static const struct {
-    enum gp_status status;
-    enum gp_verdict verdict;
-    enum gp_cure cure;
-    const char *summary, *why;
-} silences[] = {
-    {GP_STATUS_LOST, GP_VERDICT_FAIL, GP_CURE_REBOOT, "lost: the driver cannot reach it",
-     "It has fallen off the bus, or stopped permanently. Possible causes are an error (Xid 79 in "
-     "the kernel log), a loose board or cable, heat, or insufficient power."},
-    {GP_STATUS_TIMEOUT, GP_VERDICT_FAIL, GP_CURE_LOOK, "no response in time",
-     "A driver call hangs, and programs that use the GPU will hang too. If this persists, the GPU "
-     "needs a reboot."},
-    {GP_STATUS_ERROR, GP_VERDICT_FAIL, GP_CURE_LOOK, "the driver reports only an error", NULL},
-    {GP_STATUS_NO_PERMISSION, GP_VERDICT_WARN, GP_CURE_NONE, "not accessible to this user",
-     "This happens if the GPU was not given to this container, or is assigned to a virtual "
-     "machine."},
-};
-
 static bool has_silence(struct gp_exam *exam)
 {
     return gp_health_is_expected(exam);
@@ -123,20 +105,21 @@ static bool has_silence(struct gp_exam *exam)
 static void run_lost(struct gp_exam *exam)
 {
     struct gp_gpuset set;
-    for (size_t i = 0; i < GP_ARRAY_LEN(silences); i++) {
-        set_by_status(&set, exam, silences[i].status);
+    for (size_t i = 0; i < gp_health_silence_count; i++) {
+        const struct gp_health_silence *silence = &gp_health_silences[i];
+        set_by_status(&set, exam, silence->status);
         if (set.count == 0)
             continue;
-        gp_exam_report(exam, silences[i].verdict, "%s: %s", gp_gpuset_names(exam, &set),
-                       silences[i].summary);
+        gp_exam_report(exam, gp_health_verdict(silence->grade), "%s: %s",
+                       gp_gpuset_names(exam, &set), silence->summary);
         for (size_t g = 0; g < set.count && g < GP_GPUSET_SHOWN; g++)
             gp_exam_evidence(exam, gp_gpuset_label(exam, set.gpus[g]), "%s",
                              set.gpus[g]->status_text);
-        if (silences[i].why)
-            gp_exam_why(exam, "%s", silences[i].why);
+        if (silence->why)
+            gp_exam_why(exam, "%s", silence->why);
         gp_health_prescribe(exam,
                             set.gpus[0]->driver_code == GP_NVML_RESET_REQUIRED ? GP_CURE_RESET
-                                                                               : silences[i].cure,
+                                                                               : silence->cure,
                             &set);
     }
 }

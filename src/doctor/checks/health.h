@@ -3,6 +3,7 @@
 #define GP_DOCTOR_CHECKS_HEALTH_H
 
 #include "doctor/readers/gpuset.h"
+#include "model/health.h"
 #include "source/source.h"
 
 /* What the health checks read of the driver. */
@@ -11,23 +12,7 @@ struct gp_want gp_health_want(void);
 /* Whether a driver should respond: it was queried, and there is something to query. */
 bool gp_health_is_expected(struct gp_exam *exam);
 
-/* What to do about GPUs, by the kind of problem. */
-enum gp_cure {
-    GP_CURE_NONE,
-    GP_CURE_RESET,
-    GP_CURE_REBOOT,
-    GP_CURE_DRAIN,
-    GP_CURE_REPLACE,
-    GP_CURE_COOL,
-    GP_CURE_SUPPLY,
-    GP_CURE_FLASH,
-    GP_CURE_POWER_LIMIT,
-    GP_CURE_ECC_ON,
-    GP_CURE_COMPUTE,
-    GP_CURE_LOOK,
-    GP_CURE_IMEX,
-    GP_CURE_FABRIC,
-};
+enum gp_verdict gp_health_verdict(enum gp_health_grade grade);
 
 /* Adds it to the finding, for these GPUs. */
 void gp_health_prescribe(struct gp_exam *exam, enum gp_cure cure, const struct gp_gpuset *set);

@@ -1,7 +1,7 @@
 /* What the health checks read of the driver. */
 #include "doctor/checks/health.h"
 
-#include "doctor/checks/health_rules.h"
+#include "model/health.h"
 
 /* The metrics that no rule names. */
 static const enum gp_metric wanted[] = {
@@ -31,6 +31,6 @@ struct gp_want gp_health_want(void)
         .processes = true, .mig = true, .lists = list_of(GP_SCOPE_LINK) | list_of(GP_SCOPE_PEER)};
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         gp_metric_set_add(&want.metrics, wanted[i]);
-    gp_health_rules_want(&want.metrics);
+    gp_health_want_rules(&want.metrics, false);
     return want;
 }
