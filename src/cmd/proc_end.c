@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "jobs/terminate.h"
 #include "out/proc_list.h"
+#include "proc/signal.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -87,9 +88,12 @@ static int terminate(struct gp_terminate *job, const struct gp_end_options *o, s
     struct gp_err why;
     size_t count;
     int r = show(job, &count, err);
-    if (r == 0 && o->dry_run)
-        (void)fprintf(stderr, "gpulse: nothing was terminated (--dry-run)\n");
-    if (r < 0 || o->dry_run)
+    if (r == 0 && job->plan->dry_run)
+        (void)fprintf(stderr, "gpulse: nothing was terminated (%s)\n",
+                      o->dry_run ? "--dry-run"
+                                 : "simulated processes cannot be signalled; gpulse sim load "
+                                   "starts real ones");
+    if (r < 0 || job->plan->dry_run)
         return r;
     r = confirm(o, count, err);
     if (r < 0)
@@ -99,12 +103,26 @@ static int terminate(struct gp_terminate *job, const struct gp_end_options *o, s
     return r < 0 || ended == 0 ? r : gp_err_copy(err, &why);
 }
 
+/* Simulated processes alone: what would happen is shown, as in a dry run, so that commands can be
+ * tried. */
+static bool are_simulated(const struct gp_procs *procs)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < procs->count; i++) {
+        const struct gp_proc_row *row = &procs->rows[i];
+        if (row->pid && !gp_proc_is_simulated(row->pid))
+            return false;
+        count += row->pid != 0;
+    }
+    return count > 0;
+}
+
 int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snapshot,
                      const struct gp_procs *procs, const int64_t *named, size_t named_count,
                      const struct gp_end_options *options, struct gp_err *err)
 {
     const struct gp_terminate_plan plan = {
-        .dry_run = options->dry_run,
+        .dry_run = options->dry_run || are_simulated(procs),
         .tree = options->tree,
         .first_signal = signal_of(options->first),
         .grace_ns = options->grace_ns,

@@ -65,7 +65,7 @@ int gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err 
     if (pid <= 1 || pid > INT32_MAX || pid == getpid())
         return gp_err_set(err, GP_EPERM, "process %lld cannot be signalled", (long long)pid);
     if (gp_proc_is_simulated(pid))
-        return gp_err_set(err, GP_EPERM,
+        return gp_err_set(err, GP_ENODEV,
                           "pid %lld is simulated; there is no process to signal (gpulse sim load "
                           "starts one)",
                           (long long)pid);

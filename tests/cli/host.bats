@@ -80,8 +80,9 @@ every() {
     gpulse --sim sick ps --explain
     says '4190005 lee python loader\.py --workers 8: has the GPU open'
     gpulse --sim sick reclaim --yes
-    status_is 5
-    complains 'pid 4190005 is simulated; there is no process to signal \(gpulse sim load starts one\)$'
+    status_is 0
+    says '4190005 +lee .* python loader\.py --workers 8$'
+    complains 'nothing was terminated \(simulated processes cannot be signalled; gpulse sim load starts real ones\)$'
     gpulse --sim sick queue
     says '^waiting +1 +tom .* 2 \(any of 0-3\) '
     [ "$(sed -n '/^waiting/,$p' <<<"$output" | sed 1d)" = "$(printf '%16s%s\n' '' 'GPUs 0 and 1: reserved by pretrain (eva)' '' 'GPU 2: lost: reset or reboot needed; see gpulse doctor' '' 'GPU 3: needs a GPU reset to remap a faulty memory row')" ] || explain 'other reasons'
@@ -110,11 +111,14 @@ every() {
 }
 
 @test "a simulated process is never signalled" {
-    gpulse --sim h100x8 kill 4190001 --yes
-    fails 5 'pid 4190001 is simulated; there is no process to signal .*'
-    gpulse --sim h100x8 kill --user mia --yes
-    status_is 5
+    for which in '4190001 --yes' '--user mia --yes' '--name train.py --tree'; do
+        gpulse --sim h100x8 kill $which
+        status_is 0
+        says '^4190001 +mia '
+        complains 'nothing was terminated \(simulated processes cannot be signalled; gpulse sim load starts real ones\)$'
+    done
     gpulse --sim h100x8 suspend 4190001 --yes
+    status_is 3
     complains 'pid 4190001 is simulated'
 }
 
@@ -122,7 +126,8 @@ every() {
     started sleep 1000
     machine h100 "m['host']['processes'].append({'pid': $pid, 'user': 'mia', 'command': ['x']}); m['workload'][0]['pid'] = $pid"
     gpulse --sim ./m.json kill "$pid" --yes
-    fails 5 "pid $pid is simulated; there is no process to signal .*"
+    status_is 0
+    complains 'nothing was terminated \(simulated .*'
     kill -0 "$pid"
     gpulse --sim ./m.json query process.user --processes -i 0 -f csv --no-header
     [ "$output" = mia ]
@@ -244,9 +249,9 @@ every() {
     says '^4190001 +mia '
     complains 'nothing was terminated \(--dry-run\)$'
     gpulse --sim h100x8 kill -u mia --yes
-    status_is 5
-    [ "$(grep -c '^gpulse: skipped: pid ' <<<"$stderr")" -eq 4 ]
-    complains '^gpulse: none of the 4 processes can be terminated$'
+    status_is 0
+    [ "$(grep -c ' mia ' <<<"$output")" -eq 4 ]
+    complains '^gpulse: nothing was terminated \(simulated processes cannot be signalled; .*'
     gpulse --sim sick reclaim --dry-run
     status_is 0
     says '^  The GPU does not respond, so nothing is known\.$'
