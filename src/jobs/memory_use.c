@@ -15,7 +15,11 @@
 enum {
     CONTEXT_MOST = 600 << 20, /* bytes: a process with more holds more than a context */
     JOB_COLUMNS = 40,         /* of the name of a reservation */
+    COLUMN_COUNT = 6,         /* of numbers */
+    USER_ROOM = 60,           /* a narrower screen has no room for the users of processes */
 };
+
+#define INDENT "       "
 
 struct gp_want gp_memory_use_want(void)
 {
@@ -57,6 +61,7 @@ struct view {
     struct gp_strbuf *sb;
     size_t room, width; /* of a line, and of the names of GPUs */
     bool has_contexts;  /* some process may hold only a context */
+    unsigned dropped;   /* columns that there is no room for: those with `drop` up to this */
 };
 
 /* Whether it uses about as much as a bare CUDA context; MPS clients have no context of their
@@ -92,8 +97,10 @@ static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a)
 static void add_process(const struct view *v, const struct gp_proc_row *row)
 {
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
-    gp_strbuf_addf(&line, "%5s  %7lld  %-10.10s", strchr(row->gpus, ':') ? row->gpus : "",
-                   (long long)row->pid, row->user ? row->user : "-");
+    gp_strbuf_addf(&line, "%5s  %7lld", strchr(row->gpus, ':') ? row->gpus : "",
+                   (long long)row->pid);
+    if (v->room == 0 || v->room >= USER_ROOM)
+        gp_strbuf_addf(&line, "  %-10.10s", row->user ? row->user : "-");
     add_mib(&line, 8, row->memory);
     if (v->has_contexts)
         gp_strbuf_addf(&line, "  %-7s", is_context(row) ? "context" : "");
@@ -115,23 +122,31 @@ static void add_reservations(const struct view *v, const struct gp_device *gpu)
             continue;
         if (d->is_mig)
             gp_device_label(d, instance);
-        gp_strbuf_addf(v->sb, "%5s  ", instance);
-        gp_reservation_add(v->sb, d, JOB_COLUMNS);
-        gp_strbuf_addc(v->sb, '\n');
+        struct gp_strbuf line = GP_STRBUF_INIT(1 << 12);
+        gp_strbuf_addf(&line, "%5s  ", instance);
+        gp_reservation_add(&line, d, JOB_COLUMNS);
+        gp_utf8_add_line(v->sb, line.buf, line.len, v->room);
+        gp_strbuf_fini(&line);
     }
 }
 
 static const struct {
     const char *title;
     size_t width, offset;
-} columns[] = {
-    {"TOTAL", 6, offsetof(struct gp_account, total)},
-    {"RESERVED", 8, offsetof(struct gp_account, reserved)},
-    {"USED", 6, offsetof(struct gp_account, used)},
-    {"FREE", 6, offsetof(struct gp_account, free)},
-    {"PROCESSES", 9, offsetof(struct gp_account, listed)},
-    {"UNATTRIBUTED", 12, offsetof(struct gp_account, rest)},
+    unsigned drop; /* the order in which columns are left out on a narrow screen; 0: never */
+} columns[COLUMN_COUNT] = {
+    {"TOTAL", 6, offsetof(struct gp_account, total), 4},
+    {"RESERVED", 8, offsetof(struct gp_account, reserved), 1},
+    {"USED", 6, offsetof(struct gp_account, used), 0},
+    {"FREE", 6, offsetof(struct gp_account, free), 0},
+    {"PROCESSES", 9, offsetof(struct gp_account, listed), 2},
+    {"UNATTRIBUTED", 12, offsetof(struct gp_account, rest), 3},
 };
+
+static bool is_shown(const struct view *v, size_t column)
+{
+    return columns[column].drop == 0 || columns[column].drop > v->dropped;
+}
 
 /* A name that is too long is shortened, first by its maker. */
 static void add_name(struct gp_strbuf *sb, const char *name, size_t width)
@@ -182,7 +197,8 @@ static void add_instances(const struct view *v, const struct gp_account *account
         const struct gp_account shown = gp_account_in_mib(&whole);
         const struct gp_amount parts[] = {shown.total, shown.reserved, shown.used, shown.free};
         for (size_t c = 0; c < GP_ARRAY_LEN(parts); c++)
-            add_mib(v->sb, columns[c].width, parts[c]);
+            if (is_shown(v, c))
+                add_mib(v->sb, columns[c].width, parts[c]);
         gp_strbuf_addc(v->sb, '\n');
         add_processes(v, account, label);
     }
@@ -197,36 +213,54 @@ static void add_account(const struct view *v, const struct gp_account *account)
     for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++) {
         struct gp_amount a;
         memcpy(&a, (const char *)&shown + columns[c].offset, sizeof(a));
-        add_mib(sb, columns[c].width, a);
+        if (is_shown(v, c))
+            add_mib(sb, columns[c].width, a);
     }
     gp_strbuf_addc(sb, '\n');
     add_processes(v, account, NULL);
     add_instances(v, account);
     add_reservations(v, account->device);
-    if (account->verdict == GP_ACCOUNT_NO_ANSWER) {
-        gp_strbuf_addf(sb, "       %s\n", gp_device_trouble(account->device));
-    } else if (has_verdict(v->use, account) && account->verdict != GP_ACCOUNT_ACCOUNTED) {
-        gp_strbuf_adds(sb, "       ");
-        gp_account_add_verdict(sb, account);
-        gp_strbuf_addc(sb, '\n');
+    struct gp_strbuf words = GP_STRBUF_INIT(1 << 12);
+    if (account->verdict == GP_ACCOUNT_NO_ANSWER)
+        gp_strbuf_adds(&words, gp_device_trouble(account->device));
+    else if (has_verdict(v->use, account) && account->verdict != GP_ACCOUNT_ACCOUNTED)
+        gp_account_add_verdict(&words, account);
+    if (words.len > 0) {
+        gp_strbuf_adds(sb, INDENT);
+        gp_utf8_add_wrapped(sb, words.buf, words.len, strlen(INDENT), v->room);
     }
+    gp_strbuf_fini(&words);
 }
 
 static const char name_title[] = "NAME (MiB)";
+
+static size_t numbers_width(const struct view *v)
+{
+    size_t width = strlen("  GPU  ");
+    for (size_t c = 0; c < COLUMN_COUNT; c++)
+        width += is_shown(v, c) ? columns[c].width + 2 : 0;
+    return width;
+}
+
+/* Leaves out columns until a line fits. */
+static void choose_columns(struct view *v)
+{
+    const size_t least = strlen(name_title);
+    while (v->room > 0 && v->dropped < COLUMN_COUNT && numbers_width(v) + least > v->room)
+        v->dropped++;
+}
 
 /* Columns for the names: what the longest one needs, but no line is wider than the terminal. */
 static size_t name_width(const struct view *v)
 {
     const size_t least = strlen(name_title);
     size_t width = least;
-    size_t others = strlen("  GPU  ");
+    const size_t others = numbers_width(v);
     const size_t room = v->room;
     for (size_t i = 0; i < v->use->count; i++) {
         size_t n = gp_utf8_width(gp_device_text(v->use->accounts[i].device, GP_NAME, "?"));
         width = n > width ? n : width;
     }
-    for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++)
-        others += columns[c].width + 2;
     if (room == 0 || others + width <= room)
         return width;
     return room > others + least ? room - others : least;
@@ -238,13 +272,15 @@ static const char context_note[] = "context: holds about as much as a CUDA conte
 void gp_memory_use_add(struct gp_strbuf *sb, const struct gp_memory_use *use, size_t room)
 {
     struct view v = {.use = use, .sb = sb, .room = room};
+    choose_columns(&v);
     v.width = name_width(&v);
     for (size_t i = 0; i < use->procs.count; i++)
         v.has_contexts = v.has_contexts || is_context(&use->procs.rows[i]);
     gp_strbuf_adds(sb, "  GPU  ");
     gp_utf8_add_padded(sb, name_title, v.width, false);
-    for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++)
-        gp_strbuf_addf(sb, "  %*s", (int)columns[c].width, columns[c].title);
+    for (size_t c = 0; c < COLUMN_COUNT; c++)
+        if (is_shown(&v, c))
+            gp_strbuf_addf(sb, "  %*s", (int)columns[c].width, columns[c].title);
     gp_strbuf_addc(sb, '\n');
     for (size_t i = 0; i < use->count; i++)
         add_account(&v, &use->accounts[i]);

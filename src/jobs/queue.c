@@ -156,8 +156,9 @@ struct table {
     const struct gp_leases *leases;
     const struct gp_snapshot *snapshot;
     size_t gpus_width, room;
-    bool has_memory, has_limits; /* columns that are shown if a row needs them */
-    struct gp_strbuf reasons;    /* why the last waiting job does not run */
+    bool has_memory, has_limits;      /* columns that are shown if a row needs them */
+    bool has_line, has_user, has_age; /* and those that a narrow screen has no room for */
+    struct gp_strbuf reasons;         /* why the last waiting job does not run */
 };
 
 /* Lines of text, and their width. */
@@ -227,11 +228,16 @@ static void add_row(struct table *table, const struct gp_lease *lease)
     if (position > 0)
         (void)snprintf(place, sizeof(place), "%zu", position);
     put_gpus(gpus, sizeof(gpus), lease, table->snapshot);
-    gp_strbuf_addf(&line, "%-9s  %4s  %-9.9s  %7u  %-*s", state_of(lease, table->snapshot), place,
-                   lease->user, lease->pid, (int)table->gpus_width, gpus);
+    gp_strbuf_addf(&line, "%-9s", state_of(lease, table->snapshot));
+    if (table->has_line)
+        gp_strbuf_addf(&line, "  %4s", place);
+    if (table->has_user)
+        gp_strbuf_addf(&line, "  %-9.9s", lease->user);
+    gp_strbuf_addf(&line, "  %7u  %-*s", lease->pid, (int)table->gpus_width, gpus);
     if (table->has_memory)
         gp_strbuf_addf(&line, "  %-6s", memory);
-    add_time(&line, age_of(lease, now_ns));
+    if (table->has_age)
+        add_time(&line, age_of(lease, now_ns));
     if (table->has_limits)
         add_time(&line, left_of(lease, now_ns));
     gp_strbuf_addf(&line, "  %s", title(lease));
@@ -280,13 +286,52 @@ void gp_queue_add_json(struct gp_strbuf *sb, const struct gp_leases *leases,
     gp_strbuf_addc(sb, '\n');
 }
 
+/* Leaves out columns, the least important first, until the jobs have room. */
+static void choose_columns(struct table *table, size_t gpus_least)
+{
+    enum { JOB_LEAST = 12 };
+    bool *const order[] = {&table->has_limits, &table->has_line, &table->has_age,
+                           &table->has_memory, &table->has_user};
+    static const size_t widths[GP_ARRAY_LEN(order)] = {8, 6, 8, 8, 11};
+    size_t width = strlen("STATE      ") + strlen("PID      ") + 2 + JOB_LEAST;
+    for (size_t i = 0; i < GP_ARRAY_LEN(order); i++)
+        width += *order[i] ? widths[i] : 0;
+    if (table->room == 0 || width + table->gpus_width <= table->room)
+        return;
+    table->gpus_width = gpus_least;
+    for (size_t i = 0; i < GP_ARRAY_LEN(order) && width + gpus_least > table->room; i++) {
+        width -= *order[i] ? widths[i] : 0;
+        *order[i] = false;
+    }
+}
+
+static void add_head(const struct table *table)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 12);
+    gp_strbuf_addf(&line, "%-9s%s", "STATE", table->has_line ? "  LINE" : "");
+    if (table->has_user)
+        gp_strbuf_addf(&line, "  %-9s", "USER");
+    gp_strbuf_addf(&line, "  %7s  %-*s%s%s%s  JOB", "PID", (int)table->gpus_width, "GPUS",
+                   table->has_memory ? "  MEM   " : "", table->has_age ? "     FOR" : "",
+                   table->has_limits ? "    LEFT" : "");
+    gp_utf8_add_line(table->sb, line.buf, line.len, table->room);
+    gp_strbuf_fini(&line);
+}
+
 size_t gp_queue_add(struct gp_strbuf *sb, const struct gp_leases *leases,
                     const struct gp_snapshot *snapshot, struct gp_selection *selection, size_t room)
 {
-    struct table table = {sb,           leases,
-                          snapshot,     .gpus_width = GPUS_WIDTH,
-                          .room = room, .reasons = GP_STRBUF_INIT(1 << 20)};
+    struct table table = {sb,
+                          leases,
+                          snapshot,
+                          .gpus_width = GPUS_WIDTH,
+                          .room = room,
+                          .has_line = true,
+                          .has_user = true,
+                          .has_age = true,
+                          .reasons = GP_STRBUF_INIT(1 << 20)};
     size_t shown = 0;
+    size_t gpus_least = strlen("GPUS");
     for (size_t i = 0; i < leases->count; i++) {
         const struct gp_lease *lease = &leases->items[i];
         char gpus[GPUS_SIZE];
@@ -294,15 +339,15 @@ size_t gp_queue_add(struct gp_strbuf *sb, const struct gp_leases *leases,
             continue;
         put_gpus(gpus, sizeof(gpus), lease, snapshot);
         table.gpus_width = strlen(gpus) > table.gpus_width ? strlen(gpus) : table.gpus_width;
+        gpus_least = strlen(gpus) > gpus_least ? strlen(gpus) : gpus_least;
         table.has_memory = table.has_memory || shares_memory(lease);
         table.has_limits = table.has_limits || end_of(lease) > 0;
         shown++;
     }
     if (shown == 0)
         return 0;
-    gp_strbuf_addf(sb, "%-9s  %4s  %-9s  %7s  %-*s%s  %6s%s  %s\n", "STATE", "LINE", "USER", "PID",
-                   (int)table.gpus_width, "GPUS", table.has_memory ? "  MEM   " : "", "FOR",
-                   table.has_limits ? "    LEFT" : "", "JOB");
+    choose_columns(&table, gpus_least);
+    add_head(&table);
     for (int waits = 0; waits < 2; waits++) /* those that wait come last, in their order */
         for (size_t i = 0; i < leases->count; i++)
             if ((leases->items[i].state != GP_LEASE_HELD) == waits &&

@@ -322,7 +322,16 @@ struct listing {
     struct gp_strbuf *sb;
     json_t *records; /* NULL: text */
     size_t count;
+    size_t room; /* columns of the screen; 0: no limit */
 };
+
+/* The columns that a narrow screen leaves out, so that the jobs have room. */
+static bool has_room(const struct listing *list, size_t columns)
+{
+    return list->room == 0 || list->room >= columns;
+}
+
+enum { ROOM_SECONDS = 70, ROOM_TIME = 60, ROOM_GPUS = 52 };
 
 /* Whether one of the failures in its output is for lack of memory. */
 static bool is_out_of_memory(const struct gp_recorded *recorded)
@@ -364,13 +373,21 @@ static void add_row(struct listing *list, const struct gp_recorded *job)
     gp_recorded_add_gpus(&gpus, job);
     gp_proc_format_amount(&time, GP_PROC_TIME_COLUMN,
                           (struct gp_amount){job->seconds + 0.5, true, false});
-    gp_strbuf_addf(&line, "%3zu  %.10s %.8s  %6s  %-7s  %-13s  ", list->count, job->started,
-                   strlen(job->started) > 11 ? job->started + 11 : "", time.buf,
-                   gpus.buf ? gpus.buf : "-", end);
+    const char *clock = strlen(job->started) > 11 ? job->started + 11 : "";
+    if (has_room(list, ROOM_SECONDS))
+        gp_strbuf_addf(&line, "%3zu  %.10s %.8s", list->count, job->started, clock);
+    else
+        gp_strbuf_addf(&line, "%3zu  %.5s %.5s", list->count, *clock ? job->started + 5 : "",
+                       clock);
+    if (has_room(list, ROOM_TIME))
+        gp_strbuf_addf(&line, "  %6s", time.buf);
+    if (has_room(list, ROOM_GPUS))
+        gp_strbuf_addf(&line, "  %-7s", gpus.buf ? gpus.buf : "-");
+    gp_strbuf_addf(&line, "  %-13s  ", end);
     gp_utf8_add_safe(&line, name, strlen(name), NAME_MOST);
     if (!name[0])
         gp_recorded_add_command(&line, job);
-    gp_utf8_add_line(list->sb, line.buf, line.len, gp_io_columns());
+    gp_utf8_add_line(list->sb, line.buf, line.len, list->room);
     gp_strbuf_fini(&line);
     gp_strbuf_fini(&gpus);
     gp_strbuf_fini(&time);
@@ -380,8 +397,10 @@ static bool list_one(void *context, const struct gp_recorded *job)
 {
     struct listing *list = context;
     if (list->count++ == 0 && !list->records)
-        gp_strbuf_addf(list->sb, "%3s  %-19s  %6s  %-7s  %-13s  %s\n", "N", "STARTED", "FOR",
-                       "GPUS", "END", "JOB");
+        gp_strbuf_addf(list->sb, "%3s  %-*s%s%s  %-13s  JOB\n", "N",
+                       has_room(list, ROOM_SECONDS) ? 19 : 11, "STARTED",
+                       has_room(list, ROOM_TIME) ? "     FOR" : "",
+                       has_room(list, ROOM_GPUS) ? "  GPUS   " : "", "END");
     if (list->records)
         (void)json_array_append_new(list->records, gp_recorded_json(job));
     else
@@ -391,7 +410,7 @@ static bool list_one(void *context, const struct gp_recorded *job)
 
 size_t gp_recorded_add_list(struct gp_strbuf *sb, bool as_json)
 {
-    struct listing list = {sb, as_json ? json_array() : NULL, 0};
+    struct listing list = {sb, as_json ? json_array() : NULL, 0, gp_io_columns()};
     gp_recorded_each(list_one, &list);
     if (list.records) {
         gp_json_add(

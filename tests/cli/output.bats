@@ -479,11 +479,12 @@ PYTHON
     [ "$(wc -l <t.csv)" -eq 2 ]
 }
 
-# narrow MACHINE ARG…: prints something, and no line is wider than 80 columns
+# narrow MACHINE ARG…: prints something, and no line is wider than $wide columns, or 80
 narrow() {
-    COLUMNS=80 gpulse --sim "$1" --sim-still "${@:2}"
+    local columns=${wide:-80}
+    COLUMNS=$columns gpulse --sim "$1" --sim-still "${@:2}"
     [ -n "$output" ] || explain "no output: $*"
-    says_not '.{81}'
+    says_not ".{$((columns + 1))}"
 }
 
 @test "COLUMNS limits the width of lines; without it and a terminal, nothing is cut" {
@@ -517,6 +518,28 @@ narrow() {
     json_is '[m["source"] for m in d if m["name"] == "t4"]' "['NVIDIA/k8s-test-infra, Tesla T4, 595.91.07']"
     run script -qec "stty cols 80; '$GPULSE' sim list" /dev/null
     says '^sick +8  H100 80GB HBM3 +a faulty server: .*…'
+}
+
+@test "a narrow terminal has the most important columns, and the jobs" {
+    export LC_ALL=C.UTF-8
+    for machine in h100x8 a100-mig desktop inference sick; do
+        for wide in 40 60; do
+            narrow "$machine" mem
+            narrow "$machine" ps
+        done
+    done
+    for wide in 40 60; do
+        narrow h100x8 queue
+        says '^running +.* 4189103  0-3 .* llama-8b$'
+    done
+    wide=40 narrow h100x8 queue
+    says '^STATE +PID  GPUS  JOB$'
+    wide=60 narrow h100x8 queue
+    says '^STATE +USER +PID  GPUS +FOR  JOB$'
+    wide=40 narrow h100x8 mem
+    says '^  GPU  NAME \(MiB\) +USED +FREE$'
+    wide=60 narrow h100x8 mem
+    says '^  GPU  NAME \(MiB\) +TOTAL +USED +FREE  UNATTRIBUTED$'
 }
 
 @test "doctor advise on a narrow terminal: prose is wrapped, commands are not" {
