@@ -32,16 +32,6 @@ static bool choice_is_valid(const struct gp_opt *opt, const char *value)
     }
 }
 
-static bool store_size(const struct gp_opt *opt, const char *text, uint64_t *ret)
-{
-    char in_mib[32];
-    const bool has_unit = text[strspn(text, "0123456789.")] != '\0';
-    if (!opt->in_mib || has_unit || !*text)
-        return gp_parse_size(text, ret);
-    const int n = snprintf(in_mib, sizeof(in_mib), "%sMiB", text);
-    return n < (int)sizeof(in_mib) && gp_parse_size(in_mib, ret);
-}
-
 static bool store(const struct gp_opt *opt, void *values, const char *text)
 {
     void *field = (char *)values + opt->offset;
@@ -62,7 +52,7 @@ static bool store(const struct gp_opt *opt, void *values, const char *text)
     case GP_OPT_U64:
         return gp_parse_u64(text, field);
     case GP_OPT_SIZE:
-        return store_size(opt, text, field);
+        return (opt->in_mib ? gp_parse_memory : gp_parse_size)(text, field);
     }
     return false;
 }

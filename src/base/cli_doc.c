@@ -26,8 +26,8 @@ void gp_cli_split_pair(struct gp_cli_line line, struct gp_cli_line *ret_left,
     const char *tab = memchr(line.text, '\t', line.len);
     size_t left = tab ? (size_t)(tab - line.text) : line.len;
     *ret_left = (struct gp_cli_line){line.text, left};
-    *ret_right = tab ? (struct gp_cli_line){tab + 1, line.len - left - 1}
-                     : (struct gp_cli_line){"", 0};
+    *ret_right =
+        tab ? (struct gp_cli_line){tab + 1, line.len - left - 1} : (struct gp_cli_line){"", 0};
 }
 
 bool gp_cli_next_paragraph(const char **cursor, struct gp_cli_line *ret)
@@ -62,13 +62,25 @@ static bool names_all(const char *text, const char *list)
     return true;
 }
 
+/* The help; of memory, also the unit of a bare number, before what is in parentheses already. */
+static void add_help(struct gp_strbuf *sb, const struct gp_opt *opt)
+{
+    const char *rest = opt->in_mib ? strstr(opt->help, " (") : NULL;
+    const size_t n = rest ? (size_t)(rest - opt->help) : strlen(opt->help);
+    gp_strbuf_add(sb, opt->help, n);
+    if (opt->in_mib)
+        gp_strbuf_adds(sb, rest ? " (a bare number is MiB; " : " (a bare number is MiB)");
+    if (rest)
+        gp_strbuf_adds(sb, rest + strlen(" ("));
+}
+
 void gp_cli_add_option_text(struct gp_strbuf *sb, const struct gp_opt *opt)
 {
     const char *last = strstr(opt->help, " (default");
     size_t n = last ? (size_t)(last - opt->help) : strlen(opt->help);
     if (opt->type != GP_OPT_CHOICE || !opt->choices || names_all(opt->arg, opt->choices) ||
         names_all(opt->help, opt->choices)) {
-        gp_strbuf_adds(sb, opt->help);
+        add_help(sb, opt);
         return;
     }
     gp_strbuf_add(sb, opt->help, n);
@@ -92,5 +104,5 @@ bool gp_cli_has_options(const struct gp_opt *options)
 const char *gp_cli_program_usage(const struct gp_program *program)
 {
     return gp_cli_has_options(program->common) ? "[common options] COMMAND [arguments]"
-                                        : "COMMAND [arguments]";
+                                               : "COMMAND [arguments]";
 }

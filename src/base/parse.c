@@ -110,10 +110,11 @@ bool gp_parse_duration(const char *s, uint64_t *ret_ns)
     return true;
 }
 
-bool gp_parse_size(const char *s, uint64_t *ret_bytes)
+/* alone: the unit of a bare number */
+static bool parse_bytes(const char *s, double alone, uint64_t *ret_bytes)
 {
-    static const struct suffix suffixes[] = {
-        {"",    1     },
+    const struct suffix suffixes[] = {
+        {"",    alone },
         {"B",   1     },
         {"k",   0x1p10},
         {"K",   0x1p10},
@@ -130,6 +131,16 @@ bool gp_parse_size(const char *s, uint64_t *ret_bytes)
         {"TB",  1e12  },
     };
     return parse_scaled(s, suffixes, GP_ARRAY_LEN(suffixes), ret_bytes);
+}
+
+bool gp_parse_size(const char *s, uint64_t *ret_bytes)
+{
+    return parse_bytes(s, 1, ret_bytes);
+}
+
+bool gp_parse_memory(const char *s, uint64_t *ret_bytes)
+{
+    return parse_bytes(s, 0x1p20, ret_bytes);
 }
 
 bool gp_parse_power(const char *s, uint64_t *ret_mw)

@@ -11,6 +11,8 @@ bool gp_parse_duration(const char *s, uint64_t *ret_ns);
 /* "20GiB", "512M", "500k", "1.5G"; a bare number is in bytes; k K M G T are binary, kB MB GB TB
  * decimal, as in coreutils. */
 bool gp_parse_size(const char *s, uint64_t *ret_bytes);
+/* The same for memory: a bare number is in MiB, as nvidia-smi prints it. */
+bool gp_parse_memory(const char *s, uint64_t *ret_bytes);
 
 /* "350", "350.5", "350W", "1.4kW"; a bare number is in watts. Milliwatts. */
 bool gp_parse_power(const char *s, uint64_t *ret_mw);

@@ -32,9 +32,9 @@ enum { GP_JOB_ANY = 1000000 };
     {0, "gpu-ids", "gpu", GP_OPT_STRING, "GPUS", .offset = offsetof(type_of, field.gpu_ids),       \
      .excludes = "count", .help = "exactly these GPUs, as in -i"},                                 \
     {'n', "count", NULL, GP_OPT_U64, "N", .least = 1, .offset = offsetof(type_of, field.count)},   \
-    {0, "mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,                                        \
+    {0, "mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20, .in_mib = true,                        \
      .offset = offsetof(type_of, field.bytes), .help = "free memory needed on each GPU"},          \
-    {0, "total", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,                                      \
+    {0, "total", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20, .in_mib = true,                      \
      .offset = offsetof(type_of, field.total_bytes),                                               \
      .help = "total memory needed on each GPU"},                                                   \
     {0, "share", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.share),                      \

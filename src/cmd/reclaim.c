@@ -25,8 +25,7 @@ struct reclaim_options {
 
 static const struct gp_opt options[] = {
     {0, "wait-free", NULL, GP_OPT_SIZE, "SIZE", .in_mib = true, .offset = OPT(free_bytes),
-     .help = "then wait, up to --wait, until each selected GPU has SIZE free (20GiB; a number "
-             "alone is MiB)"},
+     .help = "then wait, up to --wait, until each selected GPU has SIZE free"},
     {0, "idle", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(idle_ns),
      .help = "also list my processes that stay idle for TIME (gpulse watches that long)"},
     GP_END_ROWS(struct reclaim_options, end),

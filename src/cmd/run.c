@@ -54,7 +54,7 @@ static const struct gp_opt options[] = {
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.quiet), .help = "print only problems"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
      .help = "print what would run, and on which GPUs, and run nothing"},
-    {0, "max-gpu-mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,
+    {0, "max-gpu-mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20, .in_mib = true,
      .offset = OPT(plan.run.limits.max_bytes), .group = "Limits",
      .help = "memory limit on each GPU"},
     {0, "over", NULL, GP_OPT_CHOICE, "WHAT", .choices = "warn stop kill", .offset = OPT(over),

@@ -195,7 +195,7 @@ static int read_pairs(json_t *value, char **ret)
 static bool read_size(const json_t *value, uint64_t *ret)
 {
     if (json_is_string(value))
-        return gp_parse_size(json_string_value(value), ret);
+        return gp_parse_memory(json_string_value(value), ret);
     *ret = (uint64_t)json_integer_value(value);
     return json_is_integer(value) && json_integer_value(value) >= 0;
 }

@@ -208,8 +208,8 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     fails 127 "cannot run 'no-such-program': No such file or directory"
     gpulse run -q -- /etc/passwd
     status_is 126
-    gpulse run --mem 20 -- true
-    fails 2 '--mem must be at least 1 MiB; sizes are written as in 20GiB, .*'
+    gpulse run --mem 20k -- true
+    fails 2 '--mem must be at least 1 MiB; sizes are written as in 20GiB, without a unit they are MiB'
     gpulse run -n 0 -- true
     fails 2 '--count must be at least 1'
     gpulse run

@@ -111,6 +111,23 @@ static void sizes(void **state)
     check(cases, GP_ARRAY_LEN(cases), gp_parse_size);
 }
 
+/* As nvidia-smi prints it. */
+static void memory(void **state)
+{
+    (void)state;
+    static const struct number_case cases[] = {
+        {"0", true, 0},
+        {"20", true, 20 * KIB * KIB},
+        {"1.5", true, 1536 * KIB},
+        {"81559", true, 81559 * KIB * KIB},
+        {"20B", true, 20},
+        {"20GiB", true, 20 * KIB * KIB * KIB},
+        {"99999999999999999", false, 0},
+        {"", false, 0},
+    };
+    check(cases, GP_ARRAY_LEN(cases), gp_parse_memory);
+}
+
 static void counts(void **state)
 {
     (void)state;
@@ -207,11 +224,8 @@ static void words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(durations),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(integers),
+        cmocka_unit_test(durations), cmocka_unit_test(sizes),   cmocka_unit_test(memory),
+        cmocka_unit_test(counts),    cmocka_unit_test(numbers), cmocka_unit_test(integers),
         cmocka_unit_test(words),
     };
     return cmocka_run_group_tests_name("parse", tests, NULL, NULL);
