@@ -121,7 +121,8 @@ static int open_folder(struct sim_hosttree *tree, const char *spec, struct gp_er
     int saved = errno;
     (void)close(dir);
     if (tree->dir < 0)
-        return gp_err_set(err, GP_EIO, "cannot open '%s/%s': %s", place, name, strerror(saved));
+        return gp_err_set(err, gp_err_of(saved, GP_EIO), "cannot open '%s/%s': %s", place, name,
+                          strerror(saved));
     int n = snprintf(tree->path, sizeof(tree->path), "%s/%s", real, name);
     return n > 0 && n < GP_PATH_SIZE ? GP_OK : gp_err_set(err, GP_EIO, "the path is too long");
 }
@@ -171,9 +172,10 @@ int sim_hosttree_update(struct sim_hosttree *tree, struct gp_err *err)
         sim_tree_text(tree, "/.stamp", stamp);
     unlock(tree);
     delay(tree);
-    return tree->error == 0 ? GP_OK
-                            : gp_err_set(err, GP_EIO, "cannot write below '%s': %s", tree->path,
-                                         strerror(-tree->error));
+    return tree->error == 0
+               ? GP_OK
+               : gp_err_set(err, gp_err_of(-tree->error, GP_EIO), "cannot write below '%s': %s",
+                            tree->path, strerror(-tree->error));
 }
 
 int sim_hosttree_open(const char *spec, const struct sim_live *live, struct sim_hosttree **ret,

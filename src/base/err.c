@@ -1,5 +1,6 @@
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -25,6 +26,11 @@ int gp_err_set(struct gp_err *err, int code, const char *fmt, ...)
     err->driver_code = 0;
     err->driver_library[0] = '\0';
     return code;
+}
+
+int gp_err_of(int error, int otherwise)
+{
+    return error == EACCES || error == EPERM ? GP_EPERM : otherwise;
 }
 
 int gp_err_copy(struct gp_err *err, const struct gp_err *from)

@@ -44,6 +44,10 @@ struct gp_err {
 /* Fills err (may be NULL) and returns code, so that `return gp_err_set(err, GP_EIO, …)` works. */
 int gp_err_set(struct gp_err *err, int code, const char *fmt, ...) GP_PRINTF(3, 4);
 
+/* The code for a failed system call, so that each denied permission has the same exit status:
+ * GP_EPERM if the error (errno) says so, `otherwise` if not. */
+int gp_err_of(int error, int otherwise);
+
 /* Copies an error unchanged; returns its code. */
 int gp_err_copy(struct gp_err *err, const struct gp_err *from);
 

@@ -17,8 +17,10 @@ static int cannot(const char *what, const struct gp_outfile *f, struct gp_err *e
 {
     int error = errno;
     if (!f->config.path)
-        return gp_err_set(err, GP_EIO, "cannot %s the output: %s", what, strerror(error));
-    return gp_err_set(err, GP_EIO, "cannot %s '%s': %s", what, f->config.path, strerror(error));
+        return gp_err_set(err, gp_err_of(error, GP_EIO), "cannot %s the output: %s", what,
+                          strerror(error));
+    return gp_err_set(err, gp_err_of(error, GP_EIO), "cannot %s '%s': %s", what, f->config.path,
+                      strerror(error));
 }
 
 static bool rotates(const struct gp_outfile *f)
@@ -85,7 +87,7 @@ static int follow(char path[GP_PATH_SIZE], struct gp_err *err)
         return gp_err_set(err, GP_EPERM,
                           "it is a link with a second hard link, which anybody may have created");
     if (n < 0)
-        return gp_err_set(err, GP_EIO, "%s", strerror(errno));
+        return gp_err_set(err, gp_err_of(errno, GP_EIO), "%s", strerror(errno));
     target[n] = '\0';
     char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
     char *name = slash ? slash + 1 : path;
@@ -227,8 +229,9 @@ static int check_rotation(const struct gp_outfile *f, struct gp_err *err)
     if (slash)
         slash[1] = '\0'; /* "/" stays "/" */
     if (access(slash ? dir : ".", W_OK | X_OK) != 0 && errno != ENOENT)
-        return gp_err_set(err, GP_EIO, "cannot rotate '%s': no files can be created there: %s",
-                          f->config.path, strerror(errno));
+        return gp_err_set(err, gp_err_of(errno, GP_EIO),
+                          "cannot rotate '%s': no files can be created there: %s", f->config.path,
+                          strerror(errno));
     return 0;
 }
 
@@ -306,7 +309,8 @@ static int move_up(const struct gp_outfile *f, unsigned n, struct gp_err *err)
     (void)snprintf(to, sizeof(to), "%s.%u", f->config.path, n + 1);
     if (rename(from, to) == 0 || errno == ENOENT)
         return 0;
-    return gp_err_set(err, GP_EIO, "cannot rotate '%s': cannot rename it to '%s': %s", from, to,
+    return gp_err_set(err, gp_err_of(errno, GP_EIO),
+                      "cannot rotate '%s': cannot rename it to '%s': %s", from, to,
                       strerror(errno));
 }
 
@@ -413,7 +417,8 @@ int gp_outfile_replace(const char *path, mode_t mode, const void *data, size_t l
     if (r == 0)
         r = c;
     if (r == 0 && rename(name, path) != 0)
-        r = gp_err_set(err, GP_EIO, "cannot replace '%s': %s", path, strerror(errno));
+        r = gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot replace '%s': %s", path,
+                       strerror(errno));
     if (r < 0)
         (void)unlink(name);
     return r;

@@ -77,8 +77,8 @@ static bool parse_name(const char *name, uid_t *ret_uid)
 int gp_statedirs_fail(int e, struct gp_err *err)
 {
     return e == -ENOMEM ? gp_err_set(err, GP_ENOMEM, "out of memory")
-                        : gp_err_set(err, GP_EIO, "cannot read the directories of all users: %s",
-                                     strerror(-e));
+                        : gp_err_set(err, gp_err_of(-e, GP_EIO),
+                                     "cannot read the directories of all users: %s", strerror(-e));
 }
 
 bool gp_statedir_ignores(int e)

@@ -46,7 +46,8 @@ static int never_wait(const struct gp_bench_log *log, struct gp_err *err)
     int flags = log->file.regular ? 0 : fcntl(fd, F_GETFL);
     if (log->file.regular || (flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0))
         return 0;
-    return gp_err_set(err, GP_EIO, "cannot write '%s': %s", log->file.config.path, strerror(errno));
+    return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot write '%s': %s", log->file.config.path,
+                      strerror(errno));
 }
 
 /* Writes to what is no regular file. */
@@ -59,7 +60,8 @@ static int write_now(struct gp_bench_log *log, const char *data, size_t length, 
         return 0;
     /* a pipe takes a line whole or not at all */
     if (n >= 0 || errno != EAGAIN)
-        return gp_err_set(err, GP_EIO, "cannot write '%s': %s", log->file.config.path,
+        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot write '%s': %s",
+                          log->file.config.path,
                           n < 0 ? strerror(errno) : "its reader is too slow");
     if (!log->has_gaps) {
         char text[GP_PATH_SIZE];

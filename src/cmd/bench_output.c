@@ -45,8 +45,8 @@ int gp_bench_check_path(const char *path, struct gp_err *err)
         problem = EISDIR;
     else if (access(exists ? path : folder, exists ? W_OK : W_OK | X_OK) != 0)
         problem = errno;
-    return problem ? gp_err_set(err, problem == EACCES ? GP_EPERM : GP_EIO,
-                                "cannot write '%.200s': %s", path, strerror(problem))
+    return problem ? gp_err_set(err, gp_err_of(problem, GP_EIO), "cannot write '%.200s': %s", path,
+                                strerror(problem))
                    : 0;
 }
 

@@ -252,7 +252,7 @@ static int print(const struct options *o, const struct gp_verify_report *report,
                 : gp_io_write_all(STDOUT_FILENO, sb.buf, sb.len);
     gp_strbuf_fini(&sb);
     return r < 0 && !err->code
-               ? gp_err_set(err, GP_EIO, "cannot write the result: %s", strerror(-r))
+               ? gp_err_set(err, gp_err_of(-r, GP_EIO), "cannot write the result: %s", strerror(-r))
                : r;
 }
 

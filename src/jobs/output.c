@@ -467,7 +467,8 @@ int gp_output_open(struct gp_output **ret, const struct gp_output_plan *plan, st
         return 0;
     gp_output_free(output);
     *ret = NULL;
-    return gp_err_set(err, GP_EIO, "cannot capture the command's output: %s", strerror(e));
+    return gp_err_set(err, gp_err_of(e, GP_EIO), "cannot capture the command's output: %s",
+                      strerror(e));
 }
 
 void gp_output_release(struct gp_output *output)

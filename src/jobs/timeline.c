@@ -97,8 +97,8 @@ static int check_file(const char *path, struct gp_err *err)
         slash[1] = '\0'; /* "/" stays "/" */
     return access(slash ? resolved : ".", W_OK | X_OK) == 0
                ? 0
-               : gp_err_set(err, GP_EIO, "cannot write a trace to '%.200s': %s", path,
-                            strerror(errno));
+               : gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot write a trace to '%.200s': %s",
+                            path, strerror(errno));
 }
 
 int gp_timeline_start(struct gp_timeline *timeline, struct gp_marks_reader *marks,

@@ -2,6 +2,8 @@
 
 #include "base/err.h"
 
+#include <errno.h>
+
 static void codes_are_negative_and_distinct(void **state)
 {
     (void)state;
@@ -30,6 +32,16 @@ static void exit_statuses_are_the_documented_ones(void **state)
     assert_int_equal(gp_err_exit_status(GP_EPARTIAL), 6);
     assert_int_equal(gp_err_exit_status(GP_EINTR), 130);
     assert_int_equal(gp_err_exit_status(-12345), 1);
+}
+
+/* A denied permission is the same everywhere: of a file, of a call, of a process. */
+static void denied_calls_have_one_code(void **state)
+{
+    (void)state;
+    assert_int_equal(gp_err_of(EACCES, GP_EIO), GP_EPERM);
+    assert_int_equal(gp_err_of(EPERM, GP_EUSAGE), GP_EPERM);
+    assert_int_equal(gp_err_of(ENOENT, GP_EIO), GP_EIO);
+    assert_int_equal(gp_err_of(ENOSPC, GP_EUSAGE), GP_EUSAGE);
 }
 
 static void fills_and_returns(void **state)
@@ -83,6 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes_are_negative_and_distinct),
         cmocka_unit_test(exit_statuses_are_the_documented_ones),
+        cmocka_unit_test(denied_calls_have_one_code),
         cmocka_unit_test(fills_and_returns),
         cmocka_unit_test(hands_on_the_drivers_code),
         cmocka_unit_test(long_texts_are_cut),
