@@ -162,9 +162,13 @@ bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char 
     const char *home = getenv("HOME");
     const int room = GP_PATH_SIZE - 64; /* for a name in it */
     bool has_base = base && *base == '/';
+    struct stat st;
     if (!has_base)
         base = home;
     if (!base || *base != '/')
+        return false;
+    /* A home that does not exist, as /nonexistent, is not to be created. */
+    if (!has_base && (stat(home, &st) != 0 || !S_ISDIR(st.st_mode)))
         return false;
     int n = has_base ? snprintf(ret, GP_PATH_SIZE, "%s/gpulse/%s", base, name)
                      : snprintf(ret, GP_PATH_SIZE, "%s/%s/gpulse/%s", base, hidden, name);
@@ -175,17 +179,20 @@ int gp_io_make_folders(const char *path)
 {
     char copy[GP_PATH_SIZE];
     struct stat st;
+    int first = 0; /* why the first of them could not be created */
     (void)snprintf(copy, sizeof(copy), "%s", path);
     for (char *p = copy + 1; *p; p++) {
         if (*p != '/')
             continue;
         *p = '\0';
-        (void)mkdir(copy, 0700);
+        int failed = mkdir(copy, 0700) != 0 ? errno : 0;
+        if (failed && failed != EEXIST && first == 0 && stat(copy, &st) != 0)
+            first = failed;
         *p = '/';
     }
     if (mkdir(copy, 0700) == 0)
         return 0;
-    int e = errno;
+    int e = errno == ENOENT && first ? first : errno;
     if (e == EEXIST && stat(copy, &st) == 0 && !S_ISDIR(st.st_mode))
         e = ENOTDIR;
     return e == EEXIST ? 0 : -e;

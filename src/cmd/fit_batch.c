@@ -227,11 +227,12 @@ static int reserve_and_find(struct gp_fit_search *s, const struct fit_options *o
 {
     struct gp_run *run = s->run;
     struct gp_sampler *sampler = NULL;
+    struct gp_err why;
     int r = o->dir ? gp_record_open(&run->watch.record, o->dir, gp_clock_wall_ns(), err) : 0;
     if (r == 0)
         r = gp_job_reserve(run, &s->run_plan, &o->gpus, s->template, words, &sampler, err);
-    if (r == 0 && !o->dir)
-        r = gp_record_open(&run->watch.record, NULL, gp_clock_wall_ns(), err);
+    if (r == 0 && !o->dir && gp_record_open(&run->watch.record, NULL, gp_clock_wall_ns(), &why) < 0)
+        gp_watch_tell_error(&run->watch, &why); /* the trials run without it */
     if (r == 0)
         r = find(s, o, err);
     gp_job_release(run, sampler);

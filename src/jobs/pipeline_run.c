@@ -219,11 +219,16 @@ int gp_pipeline_open(struct gp_pipeline_run *run, const char *path, const char *
 int gp_pipeline_run_all(struct gp_pipeline_run *run, const char *folder, struct gp_err *err)
 {
     char whole[PATH_MAX];
-    int r = gp_record_open(&run->record, *folder ? folder : NULL, gp_clock_wall_ns(), err);
+    struct gp_err why = {0};
+    int r = gp_record_open(&run->record, *folder ? folder : NULL, gp_clock_wall_ns(), &why);
     if (r == 0 && *folder && realpath(folder, whole)) /* steps may run in other directories */
         (void)snprintf(run->record.path, sizeof(run->record.path), "%s", whole);
+    if (r < 0 && *folder)
+        return gp_err_copy(err, &why);
     if (r < 0)
-        return r;
+        tell(run, why.text); /* the steps run without it */
+    if (!run->note[0])
+        tell(run, "the next run of this pipeline will not know which steps have succeeded");
     gp_pipeline_catch_signals();
     gp_pipeline_tell_done(run);
     return run_steps(run);

@@ -139,14 +139,18 @@ int gp_record_open(struct gp_record *record, const char *dir, uint64_t wall_ns, 
     *record = (struct gp_record){.path = ""};
     if (!dir && !find_own(record, wall_ns)) {
         record->path[0] = '\0';
-        return 0;
+        return gp_err_set(err, GP_EFAIL,
+                          "no record is kept: there is no home directory of your own (HOME); --dir "
+                          "names another place");
     }
     if (dir)
         (void)snprintf(record->path, sizeof(record->path), "%s", dir);
     int r = gp_io_make_folders(record->path);
     if (r == 0)
         return 0;
-    r = gp_err_set(err, GP_EIO, "cannot create the directory %s: %s", record->path, strerror(-r));
+    r = gp_err_set(err, gp_err_of(-r, GP_EIO), "%scannot create the directory %s: %s%s",
+                   dir ? "" : "no record is kept: ", record->path, strerror(-r),
+                   dir ? "" : "; --dir names another place");
     record->path[0] = '\0';
     return r;
 }

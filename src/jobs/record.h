@@ -21,8 +21,8 @@ struct gp_record {
 };
 
 /* Creates the directory `dir`; NULL: a new one in $XDG_STATE_HOME/gpulse/runs or
- * ~/.local/state/gpulse/runs, where the newest GP_RECORDS_KEPT are kept. GP_EIO; without a home
- * directory nothing is recorded, which is not an error. */
+ * ~/.local/state/gpulse/runs, where the newest GP_RECORDS_KEPT are kept. GP_EIO, GP_EPERM,
+ * GP_EFAIL: nothing is recorded; without `dir`, the error says so, and the job is to run anyway. */
 int gp_record_open(struct gp_record *record, const char *dir, uint64_t wall_ns,
                    struct gp_err *err) GP_MUST_CHECK;
 

@@ -156,7 +156,12 @@ out" ]
     fails 1 'cannot create the directory /dev/null/x: .*'
     XDG_STATE_HOME=/dev/null gpulse run -- true # the job does not need it
     status_is 0
-    complains '^gpulse: cannot create the directory '
+    complains '^gpulse: no record is kept: cannot create the directory .*; --dir names another place$'
+    unset XDG_STATE_HOME
+    HOME=$PWD/none gpulse run -- true # a home that does not exist is not created
+    status_is 0
+    complains '^gpulse: no record is kept: there is no home directory of your own \(HOME\); --dir names another place$'
+    [ ! -e none ]
 }
 
 @test "old records make room" {
