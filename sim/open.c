@@ -1,11 +1,15 @@
 /* Opens a machine by name. */
 #include "sim/machine.h"
 
+#include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/parse.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,6 +70,51 @@ static int split_driver(const char *spec, char base[GP_PATH_SIZE], const char **
     return GP_OK;
 }
 
+/* ---- names that do not exist ---- */
+
+struct names {
+    struct dirent **entries;
+    size_t count;
+};
+
+static int is_machine(const struct dirent *entry)
+{
+    const char *end = strrchr(entry->d_name, '.');
+    return end && strcmp(end, ".json") == 0;
+}
+
+static const char *next_name(const void *ctx, size_t i)
+{
+    const struct names *names = ctx;
+    return i < names->count ? names->entries[i]->d_name : NULL;
+}
+
+/* " (did you mean 'sick'?)": the nearest name; upper case makes no difference. */
+static struct gp_cli_hint hint_of(const char *dir, const char *base)
+{
+    struct names names = {NULL, 0};
+    struct gp_cli_hint hint = {""};
+    char word[64];
+    size_t n = 0;
+    for (; base[n] && n < sizeof(word) - 1; n++)
+        word[n] = (char)tolower((unsigned char)base[n]);
+    word[n] = '\0';
+    char name[64];
+    uint64_t count;
+    if (!split_spec(word, name, &count)) /* not for its letters */
+        return hint;
+    const int found = scandir(dir, &names.entries, is_machine, alphasort);
+    names.count = found > 0 ? (size_t)found : 0;
+    for (size_t i = 0; i < names.count; i++)
+        *strrchr(names.entries[i]->d_name, '.') = '\0';
+    hint = gp_cli_hint(name, next_name, &names);
+    for (size_t i = 0; i < names.count; i++)
+        free(names.entries[i]);
+    if (found >= 0)
+        free(names.entries);
+    return hint;
+}
+
 int sim_machine_open(const char *spec, const char *home, struct sim_machine **ret,
                      struct gp_err *err)
 {
@@ -78,17 +127,19 @@ int sim_machine_open(const char *spec, const char *home, struct sim_machine **re
     size_t len = strlen(base);
     if (strchr(base, '/') || (len > 5 && strcmp(base + len - 5, ".json") == 0))
         return sim_machine_load_as(base, 0, driver, ret, err);
-    if (!split_spec(base, name, &count))
-        return gp_err_set(err, GP_EUSAGE,
-                          "unknown simulated machine '%.60s': expected a name, a name with a count "
-                          "from x1 to x%d, or a file",
-                          base, SIM_MAX_DEVICES);
+    const bool is_spec = split_spec(base, name, &count);
     result = sim_machine_directory(home, dir, sizeof(dir), err);
     if (result < 0)
         return result;
+    if (!is_spec)
+        return gp_err_set(err, GP_EUSAGE,
+                          "unknown simulated machine '%.60s'%s: expected a name, a name with a "
+                          "count from x1 to x%d, or a file",
+                          base, hint_of(dir, base).text, SIM_MAX_DEVICES);
     int n = snprintf(path, sizeof(path), "%s/%s.json", dir, name);
     if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) != 0)
         return gp_err_set(err, GP_EUSAGE,
-                          "unknown simulated machine '%s'; for a list: gpulse sim list", name);
+                          "unknown simulated machine '%s'%s; for a list: gpulse sim list", name,
+                          hint_of(dir, name).text);
     return sim_machine_load_as(path, count, driver, ret, err);
 }

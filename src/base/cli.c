@@ -436,7 +436,7 @@ const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx
         if (strncmp(candidate, word, n) == 0)
             best = candidate;
     for (size_t i = 0; !best && n > PREFIX_LEAST && (candidate = next(ctx, i)); i++)
-        if (strstr(candidate, word))
+        if (strstr(candidate, word) && strncmp(candidate, "no-", 3) != 0) /* the opposite */
             best = candidate;
     return best;
 }

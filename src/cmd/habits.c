@@ -10,6 +10,8 @@
 #define BY_ID "status ps top kill mem reclaim suspend resume query events queue set"
 #define OF_SMI "gpulse set"
 #define JOBS "run pick"
+#define OF_GPUS JOBS " fit-batch"
+#define OBSERVING "why advise"
 
 #define CANCEL "kill PID (of the shell), where gpulse queue shows the PID"
 #define ALL_PS "gpulse ps, which lists the processes of all users"
@@ -70,7 +72,6 @@ static const struct {
     {"gpulse", "history", "gpulse explain list"},
     {"gpulse", "pipeline", "gpulse run --pipeline FILE"},
     {"gpulse", "xid", "gpulse explain xid 79"},
-    {"gpulse", "advise", "gpulse doctor advise"},
     {"gpulse", "reset", "gpulse smi -r -i GPU"},
     {"gpulse", "clocks", "gpulse query 'clocks.*', or gpulse set --list"},
     {"gpulse", "mig", "gpulse smi mig, or gpulse set mig-mode=on"},
@@ -81,7 +82,6 @@ static const struct {
     {"gpulse", "--gpu-reset", "gpulse smi --gpu-reset -i GPU"},
     {"gpulse", "-d", "gpulse top -n ", "TIME"},
     {"gpulse", "exporter", "gpulse query '*' -f openmetrics -n 5 -o FILE --replace"},
-    {"gpulse", "serve", "gpulse query '*' -f openmetrics -n 5 -o FILE --replace"},
     {"gpulse", "--json", "gpulse status --json"},
     {"gpulse", "--once", "gpulse status"},
     {"gpulse", "-1", "gpulse status"},
@@ -123,7 +123,21 @@ static const struct {
     {REPEATING, "--delay", "-n ", "TIME"},
     {REPEATING, "-l", "-n ", "TIME"},
     {REPEATING, "--loop", "-n ", "TIME"},
+    {BY_ID, "--gpus", "-i ", "GPUS"},
     {"status ps top", "--duration", "-n TIME --count N"},
+    {"status ps top", "--for", "-n TIME --count N"},
+    {"query events record", "--for", "--duration ", "TIME"},
+    {OBSERVING " bench", "--duration", "--for ", "TIME"},
+    {OBSERVING " bench", "--time", "--for ", "TIME"},
+    {OBSERVING, "-t", "--for ", "TIME"},
+    {"why", "--pid", "gpulse why ", "PID"},
+    {"why", "-p", "gpulse why ", "PID"},
+    {"advise", "--pid", "gpulse advise ", "PID"},
+    {"advise", "-p", "gpulse advise ", "PID"},
+    {"status", "--cp", "-cp"},
+    {"ps query", "--cp", "gpulse status -cp"},
+    {"status", "--process", "-cp, or gpulse ps"},
+    {"status", "--processes", "-cp, or gpulse ps"},
     {"status", "--format", "--json"},
     {"status mem query", "--pid", "gpulse ps -p ", "PID"},
     {"status mem query", "--user", "gpulse ps -u ", "USER"},
@@ -146,6 +160,10 @@ static const struct {
     {"queue", "--mine", "gpulse queue | grep \"$USER\""},
     {"queue", "--me", "gpulse queue | grep \"$USER\""},
     {"queue", "-j", "gpulse queue | grep ", "PID"},
+    {"queue", "--all", "gpulse queue, which shows the jobs of all users"},
+    {"queue", "-a", "gpulse queue, which shows the jobs of all users"},
+    {"queue", "--watch", "watch gpulse queue"},
+    {"queue", "-w", "watch gpulse queue"},
     {"queue", "-l", "gpulse queue, which shows all columns"},
 
     {"ps", "aux", ALL_PS},
@@ -174,8 +192,27 @@ static const struct {
     {"run", "--exclusive", "gpulse run without it: a job has its GPUs alone unless --share"},
     {"run", "-o", "--keep-output, or > FILE behind the command"},
     {"run", "--output", "--keep-output, or > FILE behind the command"},
-    {JOBS, "--gres", "-g N"},
+    {"run", "--after", "--pipeline FILE, in which a step has after = STEP"},
+    {"run", "--cpus", "taskset -c CPUS in front of the command: only GPUs are reserved"},
+    {"run", "--cpus-per-task", "taskset -c CPUS in front of the command: only GPUs are reserved"},
+    {OF_GPUS, "--gres", "-g N"},
+    {OF_GPUS, "--num-gpus", "-g ", "N"},
+    {OF_GPUS, "--num_gpus", "-g ", "N"},
+    {OF_GPUS, "--ngpus", "-g ", "N"},
+    {OF_GPUS, "--ngpu", "-g ", "N"},
+    {OF_GPUS, "--num", "-g ", "N"},
+    {OF_GPUS, "--memory", "--mem ", "SIZE"},
+    {OF_GPUS, "--vram", "--mem ", "SIZE"},
+    {"explain", "--last", "gpulse explain last"},
+    {"explain", "--list", "gpulse explain list"},
+    {"explain", "--xid", "gpulse explain xid ", "N"},
+    {"doctor", "--fix", "gpulse doctor, which shows the fix of each problem"},
+    {"set", "--power", "gpulse set power-limit=", "WATTS"},
+    {"report", "--from", "--since ", "TIME"},
     {"mem", "--model", "--params ", "N"},
+    {"sim", "up", "gpulse --sim ", "MACHINE"},
+    {"sim", "start", "gpulse --sim ", "MACHINE"},
+    {"sim", "use", "gpulse --sim ", "MACHINE"},
     {"sim", "run", "gpulse --sim MACHINE run -- COMMAND, or gpulse sim exec -m MACHINE -- COMMAND"},
 };
 

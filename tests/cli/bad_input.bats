@@ -55,6 +55,12 @@ load helpers
     fails 2 "unknown simulated machine 'h100x0': .*"
     gpulse --sim h100x99999 status
     fails 2 "unknown simulated machine 'h100x99999': .*"
+    gpulse --sim SICK status
+    fails 2 "unknown simulated machine 'SICK' \(did you mean 'sick'\?\): .*"
+    gpulse --sim H100x8 status
+    fails 2 "unknown simulated machine 'H100x8' \(did you mean 'h100'\?\): .*"
+    gpulse --sim inferense status
+    fails 2 "unknown simulated machine 'inferense' \(did you mean 'inference'\?\); .*"
     gpulse --sim ../../etc/passwd status
     status_is 2
     gpulse --sim ./none.json status
@@ -506,6 +512,23 @@ top -s	try gpulse status, which prints once
 top -C	try NO_COLOR=1 gpulse top
 top --light	try gpulse top --theme light
 ps --forest	try --tree
+why --duration 5s	try --for 5s
+why --time 5s	try --for 5s
+why --pid 3	try gpulse why 3
+query index --for 3s	try --duration 3s
+events --for 3s	try --duration 3s
+status --for 3s	try -n TIME --count N
+status --cp	try -cp
+status --process	try -cp, or gpulse ps
+ps --gpus 3	try -i 3
+run --memory 2G -- true	try --mem 2G
+run --num-gpus 2 -- true	try -g 2
+run --after x -- true	try --pipeline FILE
+queue --watch	try watch gpulse queue
+explain --last	try gpulse explain last
+explain --xid 79	try gpulse explain xid 79
+set --power 300	try gpulse set power-limit=300
+sim up sick	try gpulse --sim MACHINE
 ps -H	try --tree
 top -o memory	try --sort memory
 query index --log f	try -o f
