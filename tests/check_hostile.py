@@ -223,7 +223,7 @@ def root_with_a_home_that_others_can_write_to_writes_nothing_there():
     assert not os.path.exists("/tmp/missing")
     run_with({"HOME": "/run/home"}, kept=True)
     assert os.listdir("/run/home/.local/state/gpulse/runs")
-    run_with({"HOME": "/run/new"})
+    run_with({"HOME": "/run/new"}, kept=True)
     assert os.listdir("/run/new/.local/state/gpulse/runs")
 
 

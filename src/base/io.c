@@ -162,13 +162,9 @@ bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char 
     const char *home = getenv("HOME");
     const int room = GP_PATH_SIZE - 64; /* for a name in it */
     bool has_base = base && *base == '/';
-    struct stat st;
     if (!has_base)
         base = home;
     if (!base || *base != '/')
-        return false;
-    /* A home that does not exist, as /nonexistent, is not to be created. */
-    if (!has_base && (stat(home, &st) != 0 || !S_ISDIR(st.st_mode)))
         return false;
     int n = has_base ? snprintf(ret, GP_PATH_SIZE, "%s/gpulse/%s", base, name)
                      : snprintf(ret, GP_PATH_SIZE, "%s/%s/gpulse/%s", base, hidden, name);

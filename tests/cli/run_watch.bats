@@ -158,10 +158,9 @@ out" ]
     status_is 0
     complains '^gpulse: no record is kept: cannot create the directory .*; --dir names another place$'
     unset XDG_STATE_HOME
-    HOME=$PWD/none gpulse run -- true # a home that does not exist is not created
+    HOME='' gpulse run -- true
     status_is 0
     complains '^gpulse: no record is kept: there is no home directory of your own \(HOME\); --dir names another place$'
-    [ ! -e none ]
 }
 
 @test "old records make room" {
