@@ -13,34 +13,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* The compiler that a line names, with its version: "clang-17"; "": none. */
-static const char *named_compiler(struct gp_exam *exam, const char *line)
-{
-    static const char *const names[] = {"gcc-", "clang-"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        const char *at = strstr(line, names[i]);
-        size_t n = at ? strspn(at + strlen(names[i]), "0123456789") : 0;
-        if (n > 0)
-            return gp_exam_text(exam, "%s%.*s", names[i], (int)n, at + strlen(names[i]));
-    }
-    return "";
-}
-
-/* The kernel's build calls a compiler that is not there. */
-static void fix_no_compiler(struct gp_exam *exam, const char *error)
-{
-    enum gp_distro distro = exam->machine.distro;
-    const char *name = named_compiler(exam, error);
-    bool has_apt = distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU;
-    if (name[0] && has_apt)
-        gp_exam_command(exam, "install the compiler that the kernel was built with",
-                        "sudo apt install %s make", name);
-    else if (strstr(error, "clang"))
-        gp_exam_advice(exam, "install clang and lld, with which the kernel was built");
-    else
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_COMPILER, NULL, NULL);
-}
-
 /* The release of gcc that the kernel was built with, from "… (x86_64-linux-gnu-gcc-13 (Ubuntu …)
  * …",
  * "(gcc version 9.3.0 (Ubuntu …", "(gcc (Ubuntu 11.2.0-19ubuntu1) 11.2.0, …", "(gcc10-gcc (GCC)
@@ -107,26 +79,6 @@ static bool fix_with_toolset(struct gp_exam *exam, const char *kernel)
                     "The kernel was built with gcc %u, and the default compiler is another one.",
                     gcc);
     return is_rhel || is_amazon;
-}
-
-/* A line such as "/bin/sh: 1: gcc-12: not found" or "make: cc: No such file or directory". */
-static bool lacks_program(const char *error)
-{
-    static const char *const ends[] = {": not found", ": command not found", ": Command not found",
-                                       ": No such file or directory"};
-    static const char *const names[] = {"gcc", "cc", "clang", "make", "ld"};
-    for (size_t e = 0; e < GP_ARRAY_LEN(ends); e++) {
-        const char *end = strstr(error, ends[e]);
-        while (end && end > error && strchr("-.0123456789", end[-1]))
-            end--;
-        for (size_t i = 0; end && i < GP_ARRAY_LEN(names); i++) {
-            size_t n = strlen(names[i]);
-            if ((size_t)(end - error) >= n && memcmp(end - n, names[i], n) == 0 &&
-                ((size_t)(end - error) == n || strchr(" /-:", end[-(long)n - 1])))
-                return true;
-        }
-    }
-    return false;
 }
 
 /* Kernels that the driver's build refuses, by its words; a variable lets it go on. */
@@ -345,8 +297,8 @@ static void fix_installer(struct gp_exam *exam, const struct gp_failed_build *bu
         fix_compiler(exam, gcc_of_kernel(exam), true);
     } else if (strstr(error, "unrecognized command")) {
         fix_compiler(exam, gcc_of_kernel(exam), true);
-    } else if (lacks_program(error)) {
-        fix_no_compiler(exam, error);
+    } else if (gp_driver_lacks_tool(error)) {
+        gp_driver_fix_tool(exam, error);
     } else if (wants_headers) {
         gp_driver_fix_headers(exam, build->kernel);
     } else {
@@ -447,7 +399,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     const char *kernel = build->kernel[0] ? build->kernel : exam->machine.kernel;
     const char *error = build->error;
     bool wants_compiler =
-        strstr(error, "unrecognized command") || lacks_program(error) ||
+        strstr(error, "unrecognized command") || gp_driver_lacks_tool(error) ||
         (strstr(error, "not found") && (strstr(error, "gcc") || strstr(error, "clang") ||
                                         strstr(error, "cc:") || strstr(error, "make:")));
     bool wants_headers = strstr(error, "No such file") &&
@@ -481,7 +433,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     if (strstr(error, "unrecognized command"))
         fix_compiler(exam, gcc_of_kernel(exam), true);
     else if (wants_compiler)
-        fix_no_compiler(exam, error);
+        gp_driver_fix_tool(exam, error);
     else if (!gp_driver_explain_symbol(exam, error, in->version) && !wants_headers &&
              strstr(error, ": error: ") && (strstr(error, ".c:") || strstr(error, ".h:")) &&
              strcmp(kernel, exam->machine.kernel) == 0)
@@ -505,6 +457,9 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
             gp_driver_fix_update(exam);
         }
         gp_driver_fix_module(exam, kernel, wants_headers);
+        if (gp_driver_lacks_tool(error) && strcmp(kernel, exam->machine.kernel) == 0 &&
+            !exam->machine.is_driver_loaded)
+            gp_driver_fix_reboot(exam, "");
     } else {
         gp_driver_fix_install(exam);
     }

@@ -76,6 +76,12 @@ void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *b
 /* Whether dkms is installed. */
 bool gp_driver_has_dkms(struct gp_exam *exam);
 
+/* Whether this line of a build says that a program which it calls is missing, and how to install
+ * that.
+ */
+bool gp_driver_lacks_tool(const char *error);
+void gp_driver_fix_tool(struct gp_exam *exam, const char *error);
+
 /* The program that builds the module from the installed source, "akmods" or "dkms", if it is not
  * installed; NULL: it is, or it is not known. */
 const char *gp_driver_missing_builder(struct gp_exam *exam);
