@@ -1,6 +1,7 @@
 /* AMD GPUs: the kernel's device for computing, who wants it, and who may use it. */
 #include "doctor/checks/access_fix.h"
 #include "doctor/checks/amd.h"
+#include "doctor/checks/container.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/gfxchip.h"
 #include "doctor/readers/kernel_config.h"
@@ -190,7 +191,10 @@ static bool report_no_dri(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_FAIL, "this container has /dev/kfd, but not /dev/dri");
     gp_exam_evidence(exam, "/dev/dri", "missing");
     gp_exam_why(exam, "ROCm needs both, and finds no GPU.");
-    gp_exam_advice(exam, "start the container with --device=/dev/kfd --device=/dev/dri");
+    if (gp_container_is_lxc(exam))
+        gp_container_advise_lxc(exam, GP_PCI_AMD);
+    else
+        gp_exam_advice(exam, "start the container with --device=/dev/kfd --device=/dev/dri");
     return true;
 }
 
@@ -231,7 +235,9 @@ void gp_amd_check_kfd(struct gp_exam *exam)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "ROCm has no compute device");
     gp_exam_evidence(exam, "/dev/kfd", "missing");
-    if (exam->machine.container)
+    if (gp_container_is_lxc(exam))
+        gp_container_advise_lxc(exam, GP_PCI_AMD);
+    else if (exam->machine.container)
         gp_exam_advice(exam, "start the container with --device=/dev/kfd --device=/dev/dri "
                              "--group-add video --group-add render");
     else

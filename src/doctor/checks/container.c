@@ -57,13 +57,7 @@ static void advise_start(struct gp_exam *exam)
         gp_exam_command(exam, "on the host: --nv adds the driver's libraries",
                         "apptainer exec --nv …");
     else if (strcmp(container, "lxc") == 0)
-        gp_exam_advice(
-            exam, "pass the device files /dev/nvidia* to the container in its configuration on the "
-                  "host (for each a line lxc.mount.entry: /dev/nvidia0 dev/nvidia0 none "
-                  "bind,optional,create=file, and lxc.cgroup2.devices.allow: c 195:* rwm, also for "
-                  "the number of /dev/nvidia-uvm), and install the libraries of the host's driver "
-                  "version in the container, without a module: NVIDIA's .run installer with "
-                  "--no-kernel-module");
+        gp_container_advise_lxc(exam, GP_PCI_NVIDIA);
     else if (strcmp(container, "docker") == 0)
         gp_exam_command(exam, "on the host: start a container with all GPUs",
                         "docker run --gpus all …");

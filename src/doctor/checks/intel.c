@@ -2,6 +2,7 @@
 #include "doctor/checks/intel.h"
 
 #include "doctor/checks/access_fix.h"
+#include "doctor/checks/container.h"
 #include "doctor/checks/firmware.h"
 #include "doctor/checks/framework.h"
 #include "doctor/checks/graphics.h"
@@ -218,8 +219,11 @@ static void check_permission(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_WARN, "this container has no Intel GPU");
         gp_exam_evidence(exam, "/dev/dri", "missing");
         gp_exam_evidence(exam, "", "%s needs it", user);
-        gp_exam_advice(exam, "start the container with --device=/dev/dri and --group-add with the "
-                             "number of the host's group render");
+        if (gp_container_is_lxc(exam))
+            gp_container_advise_lxc(exam, GP_PCI_INTEL);
+        else
+            gp_exam_advice(exam, "start the container with --device=/dev/dri and --group-add with "
+                                 "the number of the host's group render");
         return;
     }
     if (gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
