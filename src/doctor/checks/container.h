@@ -98,6 +98,9 @@ struct gp_docker_container;
 void gp_container_check_codecs(struct gp_exam *exam, const struct gp_docker_container *container);
 bool gp_container_is_for_video(const char *image);
 
+/* container_nvenc.c: whether this driver is new enough for it */
+void gp_container_check_nvenc(struct gp_exam *exam, const struct gp_docker_container *container);
+
 /* container_groups.c: whether the user of such a container may open them */
 void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *container);
 

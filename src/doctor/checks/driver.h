@@ -44,6 +44,16 @@ void gp_driver_check_narrow(struct gp_exam *exam);
 /* driver_nvenc.c */
 void gp_driver_check_nvenc(struct gp_exam *exam);
 
+/* An FFmpeg in file systems of a container that needs a newer NVENC than the driver has. False:
+ * there is none, another one there fits, or the refusal in a log is reported by the check above. */
+struct gp_driver_nvenc {
+    const char *path;
+    const char *api, *driver; /* what it was built for, and the oldest driver with that */
+    const char *found;        /* what the driver has; "": unknown */
+};
+bool gp_driver_find_nvenc(struct gp_exam *exam, const char *const *roots, size_t count,
+                          struct gp_driver_nvenc *ret);
+
 /* driver_parts.c */
 void gp_driver_check_parts(struct gp_exam *exam);
 

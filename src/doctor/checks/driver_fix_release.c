@@ -6,6 +6,7 @@
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/install.h"
+#include "doctor/readers/kernels.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -114,10 +115,32 @@ static bool install_old(struct gp_exam *exam, const char *driver)
     return true;
 }
 
+/* Debian 10 has 418, and its backports, which are in the archive, have 450 or newer; NVIDIA's
+ * repository for it ends before the branch that others get. */
+static bool install_backported(struct gp_exam *exam, const char *driver)
+{
+    enum { RELEASE = 10, NEWEST = 450 };
+    const struct gp_machine *m = &exam->machine;
+    const char *headers = "";
+    if (strcmp(m->distro_id, "debian") != 0 || gp_version_major(m->distro_version) != RELEASE ||
+        gp_version_major(driver) > NEWEST)
+        return false;
+    if (gp_kernels_is_proxmox(m->kernel))
+        headers = gp_exam_text(exam, "%s ", gp_driver_headers_of_proxmox(exam, m->kernel));
+    gp_exam_command(exam, "the backports of this release, which are now in the archive",
+                    "echo 'deb [check-valid-until=no] http://archive.debian.org/debian "
+                    "buster-backports main contrib non-free' | sudo tee "
+                    "/etc/apt/sources.list.d/buster-backports.list");
+    gp_exam_command(exam, "", "sudo apt update");
+    gp_exam_command(exam, "", "sudo apt install -t buster-backports %snvidia-driver", headers);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 /* One that fits the GPUs and is not older. */
 static void install_driver(struct gp_exam *exam, const char *driver)
 {
-    if (install_old(exam, driver))
+    if (install_old(exam, driver) || install_backported(exam, driver))
         return;
     struct gp_wish wish = gp_driver_wish(exam);
     if (gp_version_major(driver) > wish.first)

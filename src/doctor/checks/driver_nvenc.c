@@ -103,25 +103,50 @@ static const char *library_in(struct gp_exam *exam, const char *folder)
     return NULL;
 }
 
-static bool is_own(const char *path)
+/* Where programs have FFmpeg, in the order in which shells find them; then those of programs that
+ * bring their own. */
+static const struct place {
+    const char *path;
+    bool is_folder;   /* of libavcodec; {}: of this architecture */
+    bool is_own;      /* a user's choice, and not a distribution's package */
+    const char *name; /* whose it is; NULL: anyone's */
+} places[] = {
+    {"/usr/local/bin/ffmpeg", false, true, NULL},
+    {"/opt/ffmpeg/bin/ffmpeg", false, true, NULL},
+    {"/usr/lib/jellyfin-ffmpeg/ffmpeg", false, false, NULL},
+    {"/usr/bin/ffmpeg", false, false, NULL},
+    {"/usr/local/lib", true, true, NULL},
+    {"/usr/local/lib64", true, true, NULL},
+    {"/opt/ffmpeg/lib", true, true, NULL},
+    {"/usr/lib/jellyfin-ffmpeg/lib", true, false, NULL},
+    {"{}", true, false, NULL},
+    {"/usr/lib64", true, false, NULL},
+    {"/usr/lib", true, false, NULL},
+    {"/usr/lib/plexmediaserver/lib", true, false, "Plex"},
+    {"/opt/emby-server/bin/ffmpeg", false, false, "Emby"},
+    {"/opt/emby-server/lib", true, false, "Emby"},
+    {"/app/emby/bin/ffmpeg", false, false, "Emby"},
+    {"/app/emby/lib", true, false, "Emby"},
+    {"/usr/bin/HandBrakeCLI", false, false, "HandBrake"},
+};
+
+/* The file at this place below `root`; NULL: none. */
+static const char *file_at(struct gp_exam *exam, const char *root, const struct place *place)
 {
-    return strncmp(path, "/usr/local/", 11) == 0 || strncmp(path, "/opt/", 5) == 0;
+    const char *path = *place->path == '{'
+                           ? gp_exam_text(exam, "%s/usr/lib/%s-linux-gnu", root, exam->machine.arch)
+                           : gp_exam_text(exam, "%s%s", root, place->path);
+    return place->is_folder ? library_in(exam, path) : path;
 }
 
-/* The first FFmpeg that is too new for the driver, in the order in which shells find them. */
-static const char *find_build(struct gp_exam *exam, size_t newer, struct build *ret)
+/* The first FFmpeg that is too new for the driver. */
+static const char *find_build(struct gp_exam *exam, size_t newer, struct build *ret,
+                              const struct place **ret_place)
 {
-    const char *const folders[] = {
-        "/usr/local/lib",  "/usr/local/lib64",
-        "/opt/ffmpeg/lib", gp_exam_text(exam, "/usr/lib/%s-linux-gnu", exam->machine.arch),
-        "/usr/lib64",      "/usr/lib"};
-    static const char *const programs[] = {"/usr/local/bin/ffmpeg", "/opt/ffmpeg/bin/ffmpeg",
-                                           "/usr/lib/jellyfin-ffmpeg/ffmpeg", "/usr/bin/ffmpeg"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(programs) + GP_ARRAY_LEN(folders); i++) {
-        const char *path = i < GP_ARRAY_LEN(programs)
-                               ? programs[i]
-                               : library_in(exam, folders[i - GP_ARRAY_LEN(programs)]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(places); i++) {
+        const char *path = file_at(exam, "", &places[i]);
         *ret = path ? read_build(exam, path, newer) : (struct build){.version = NONE};
+        *ret_place = &places[i];
         if (ret->has_nvenc && ret->version < newer)
             return path;
     }
@@ -192,15 +217,17 @@ void gp_driver_check_nvenc(struct gp_exam *exam)
     if (newer == 0 || !has_encoder(&exam->machine))
         return;
     struct build build;
+    const struct place *place = NULL;
     const struct gp_log_known *failure = refusal_of(exam);
     size_t wanted = failure ? version_in(failure->text, newer) : NONE;
-    const char *path = find_build(exam, newer, &build);
+    const char *path = find_build(exam, newer, &build, &place);
     if (wanted == NONE && !path)
         return;
-    bool is_wanted = wanted != NONE || (is_own(path) && build.is_for_cuda && may_encode(exam));
+    bool is_wanted = wanted != NONE || (place->is_own && build.is_for_cuda && may_encode(exam));
     size_t version = wanted != NONE ? wanted : build.version;
     gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "FFmpeg cannot encode with NVENC: it was built for driver %s or newer",
+                   "%sFFmpeg cannot encode with NVENC: it was built for driver %s or newer",
+                   path && place->name ? gp_exam_text(exam, "%s's ", place->name) : "",
                    versions[version].driver);
     if (path)
         gp_exam_evidence(exam, path, "built for NVENC %s", versions[build.version].api);
@@ -219,4 +246,28 @@ void gp_driver_check_nvenc(struct gp_exam *exam)
                        versions[newer].api,
                        exam->machine.container ? "an older image" : "an older release",
                        versions[newer].api);
+}
+
+bool gp_driver_find_nvenc(struct gp_exam *exam, const char *const *roots, size_t count,
+                          struct gp_driver_nvenc *ret)
+{
+    const char *driver = exam->machine.driver;
+    size_t newer = driver[0] ? newer_than(driver) : 0;
+    *ret = (struct gp_driver_nvenc){0};
+    if (newer == 0 || !has_encoder(&exam->machine))
+        return false;
+    const struct gp_log_known *failure = refusal_of(exam);
+    if (failure && version_in(failure->text, newer) != NONE)
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(places) * count; i++) {
+        const char *path = file_at(exam, roots[i % count], &places[i / count]);
+        struct build build = path ? read_build(exam, path, newer) : (struct build){.version = NONE};
+        if (build.has_nvenc && build.version >= newer)
+            return false; /* this one fits, and the program may use it */
+        if (build.has_nvenc && !ret->path)
+            *ret = (struct gp_driver_nvenc){path, versions[build.version].api,
+                                            versions[build.version].driver,
+                                            newer < NONE ? versions[newer].api : ""};
+    }
+    return ret->path != NULL;
 }

@@ -3,6 +3,7 @@
 #include "doctor/entries.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/searchpath.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -177,6 +178,25 @@ const char *gp_docker_layer(struct gp_exam *exam, const struct gp_docker_contain
     if (!end || !gp_files_line(&exam->files, path, id, sizeof(id)) || strchr(id, '/'))
         return NULL;
     return gp_exam_text(exam, "%s/overlay2/%s/diff", root, id);
+}
+
+/* "l/2YVHYSTDXS:l/KOMIQ5M6QV", links to the layers' directories */
+const char *gp_docker_layer_at(struct gp_exam *exam, const struct gp_docker_container *container,
+                               size_t place)
+{
+    static const char end[] = "/diff";
+    const char *top = gp_docker_layer(exam, container);
+    if (!top || place == 0)
+        return top;
+    const char *folder = gp_exam_text(exam, "%.*s", (int)(strlen(top) - (sizeof(end) - 1)), top);
+    const char *list = gp_files_text(&exam->files, &exam->arena,
+                                     gp_exam_text(exam, "%s/lower", folder), 1 << 14, NULL);
+    char entry[GP_PATH_SIZE];
+    for (size_t i = 1; list && gp_search_path_next(&list, ":\n", entry); i++)
+        if (i == place)
+            return gp_exam_text(exam, "%.*s/%s", (int)(strrchr(folder, '/') - folder), folder,
+                                entry);
+    return NULL;
 }
 
 static void visit_one(struct gp_exam *exam, const char *folder, const char *id,

@@ -89,5 +89,9 @@ const char *gp_docker_printed_error(struct gp_exam *exam,
 /* The directory with what was written into its file system, on the host; NULL: docker keeps it in
  * another way than overlay2, or it cannot be read. */
 const char *gp_docker_layer(struct gp_exam *exam, const struct gp_docker_container *container);
+/* Likewise with those of its image below it, from the top: that one at place 0; NULL: behind the
+ * last. */
+const char *gp_docker_layer_at(struct gp_exam *exam, const struct gp_docker_container *container,
+                               size_t place);
 
 #endif
