@@ -317,6 +317,7 @@ void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
     if (!check_flash(exam, env, torch))
         check_flash_abi(exam, env, torch);
     check_xformers(exam, env, torch);
+    gp_check_xformers_flash(exam, env);
     check_vllm(exam, env, torch);
     for (size_t i = 0; i < env->count; i++)
         check_suffix(exam, env, torch, &env->packages[i]);
