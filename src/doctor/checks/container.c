@@ -536,5 +536,10 @@ const struct gp_check gp_checks_container[] = {
      {"driver.libraries"},
      gp_container_has_singularity,
      gp_container_check_singularity},
+    {"container.release",
+     "the container engine is no release that breaks GPUs",
+     {NULL},
+     gp_container_has_faulty_release,
+     gp_container_check_release},
     {0},
 };

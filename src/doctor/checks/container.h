@@ -53,6 +53,10 @@ void gp_container_advise_lxc(struct gp_exam *exam, unsigned vendor);
 bool gp_container_has_incus(struct gp_exam *exam);
 void gp_container_check_incus(struct gp_exam *exam);
 
+/* container_release.c: an engine of a release that breaks GPUs */
+bool gp_container_has_faulty_release(struct gp_exam *exam);
+void gp_container_check_release(struct gp_exam *exam);
+
 /* container_compose.c: whether compose knows what its files ask for */
 bool gp_container_has_compose(struct gp_exam *exam);
 void gp_container_check_compose(struct gp_exam *exam);
