@@ -295,5 +295,6 @@ void gp_xorg_check(struct gp_exam *exam)
         report_failure(exam, &failure, where);
     } else {
         gp_xorg_check_overdrive(exam);
+        gp_xorg_check_glx(exam);
     }
 }

@@ -17,4 +17,7 @@ bool gp_xorg_check_devices(struct gp_exam *exam);
  * an AMD GPU whose overclocking is enabled. */
 void gp_xorg_check_overdrive(struct gp_exam *exam);
 
+/* xorg_glx.c: reports a display server that draws on another GPU with NVIDIA's old GLX module. */
+void gp_xorg_check_glx(struct gp_exam *exam);
+
 #endif
