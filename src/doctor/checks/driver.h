@@ -87,6 +87,9 @@ bool gp_driver_report_bumblebee(struct gp_exam *exam);
 /* driver_gdm.c */
 void gp_driver_check_gdm(struct gp_exam *exam);
 
+/* driver_xwayland.c: a part of driver.params, for a session of Wayland on NVIDIA's GPU */
+void gp_driver_check_xwayland(struct gp_exam *exam);
+
 /* driver_hybrid.c: a part of driver.params, for a screen on another GPU than NVIDIA's. */
 void gp_driver_check_hybrid(struct gp_exam *exam);
 

@@ -409,6 +409,8 @@ void gp_driver_check_params(struct gp_exam *exam)
         gp_driver_check_hybrid(exam);
     if (exam->last == before)
         gp_driver_check_gdm(exam);
+    if (exam->last == before)
+        gp_driver_check_xwayland(exam);
 }
 
 /* ---- initialization ---- */
