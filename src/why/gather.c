@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "model/health.h"
 #include "out/procs.h"
 #include "why/family.h"
 #include "why/health.h"
+#include "why/health_rules.h"
 
 #include <stdlib.h>
 #include <string.h>

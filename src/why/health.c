@@ -1,9 +1,8 @@
 #include "why/health.h"
 
 #include "base/strbuf.h"
-#include "model/health.h"
 #include "out/field.h"
-#include "source/nvml/nvml.h"
+#include "why/health_rules.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,10 +21,8 @@ static void add_cure(struct gp_why_case *c, const struct gp_device *device, enum
 {
     char gpu[16];
     (void)snprintf(gpu, sizeof(gpu), "%u", device->index);
-    for (size_t i = 0; i < gp_health_cure_count; i++) {
-        const struct gp_health_cure *step = &gp_health_cures[i];
-        if (step->cure != cure)
-            continue;
+    const struct gp_health_cure *step;
+    for (size_t at = 0; (step = gp_health_cure_next(cure, &at));) {
         struct gp_strbuf sb = GP_STRBUF_INIT(SUMMARY_MAX);
         if (step->command)
             gp_strbuf_addf(&sb, step->command, gpu);
@@ -57,23 +54,18 @@ static void look_at_silence(struct gp_why_case *c, const struct gp_device *devic
             continue;
         c->is_failed = true;
         add(c->fault, sizeof(c->fault), "", silence->summary);
-        add_cure(c, device,
-                 device->driver_code == GP_NVML_RESET_REQUIRED ? GP_CURE_RESET : silence->cure);
+        add_cure(c, device, gp_health_silence_cure(silence, device));
     }
 }
 
-/* The rules that hold, of each check the first; those of a grade. What to do is said for the first
- * of all. */
+/* The faults of a grade. What to do is said for the first of all. */
 static void look_at_values(struct gp_why_case *c, const struct gp_snapshot *s,
                            const struct gp_device *device, enum gp_health_grade grade)
 {
-    const char *check = "";
     for (size_t i = 0; i < gp_health_rule_count; i++) {
         const struct gp_health_rule *rule = &gp_health_rules[i];
-        if (!rule->is_fault || strcmp(rule->check, check) == 0 || !rule->holds(device, rule))
-            continue;
-        check = rule->check;
-        if (rule->grade != grade)
+        if (!rule->is_fault || rule->grade != grade ||
+            gp_health_rule_of(device, rule->check) != rule)
             continue;
         if (!c->fault[0])
             add_cure(c, device, rule->cure);

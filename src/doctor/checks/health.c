@@ -1,6 +1,6 @@
 /* The GPUs' health, as the driver reports it. */
 #include "doctor/checks/health.h"
-#include "doctor/checks/health_rules.h"
+#include "doctor/checks/health_values.h"
 #include "doctor/readers/services.h"
 #include "source/nvml/nvml.h"
 
@@ -117,10 +117,7 @@ static void run_lost(struct gp_exam *exam)
                              set.gpus[g]->status_text);
         if (silence->why)
             gp_exam_why(exam, "%s", silence->why);
-        gp_health_prescribe(exam,
-                            set.gpus[0]->driver_code == GP_NVML_RESET_REQUIRED ? GP_CURE_RESET
-                                                                               : silence->cure,
-                            &set);
+        gp_health_prescribe(exam, gp_health_silence_cure(silence, set.gpus[0]), &set);
     }
 }
 

@@ -3,8 +3,8 @@
 #define GP_DOCTOR_CHECKS_HEALTH_H
 
 #include "doctor/readers/gpuset.h"
-#include "model/health.h"
 #include "source/source.h"
+#include "why/health_rules.h"
 
 /* What the health checks read of the driver. */
 struct gp_want gp_health_want(void);

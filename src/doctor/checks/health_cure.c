@@ -22,10 +22,8 @@ enum gp_verdict gp_health_verdict(enum gp_health_grade grade)
 void gp_health_prescribe(struct gp_exam *exam, enum gp_cure cure, const struct gp_gpuset *set)
 {
     bool is_told = !exam->machine.container;
-    for (size_t i = 0; i < gp_health_cure_count; i++) {
-        const struct gp_health_cure *step = &gp_health_cures[i];
-        if (step->cure != cure)
-            continue;
+    const struct gp_health_cure *step;
+    for (size_t at = 0; (step = gp_health_cure_next(cure, &at));) {
         if (step->command && !is_told)
             gp_exam_advice(exam, "on the host, outside this container:");
         is_told = is_told || step->command;

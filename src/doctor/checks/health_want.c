@@ -1,8 +1,6 @@
 /* What the health checks read of the driver. */
 #include "doctor/checks/health.h"
 
-#include "model/health.h"
-
 /* The metrics that no rule names. */
 static const enum gp_metric wanted[] = {
     GP_COUNT, GP_EXCLUDED,

@@ -1,7 +1,7 @@
 /* What a GPU's values say about its health, and what to do about it: for gpulse doctor and gpulse
  * why. */
-#ifndef GP_MODEL_HEALTH_H
-#define GP_MODEL_HEALTH_H
+#ifndef GP_WHY_HEALTH_RULES_H
+#define GP_WHY_HEALTH_RULES_H
 
 #include "model/snapshot.h"
 
@@ -38,9 +38,12 @@ struct gp_health_rule {
     const char *why;
 };
 
-/* If several rules of a check hold for a GPU, the first one counts. */
+/* Those of a check stand together. */
 extern const struct gp_health_rule gp_health_rules[];
 extern const size_t gp_health_rule_count;
+
+/* The rule of a check that counts for a GPU, the first that holds; NULL: none does. */
+const struct gp_health_rule *gp_health_rule_of(const struct gp_device *gpu, const char *check);
 
 /* Adds the metrics that the rules read, or only those of the rules about faults. */
 void gp_health_want_rules(struct gp_metric_set *metrics, bool only_faults);
@@ -56,14 +59,18 @@ struct gp_health_silence {
 extern const struct gp_health_silence gp_health_silences[];
 extern const size_t gp_health_silence_count;
 
-/* The steps of a cure, in order: a command with %s for the list of GPUs, or only a note. */
+/* What to do about a GPU of this kind. */
+enum gp_cure gp_health_silence_cure(const struct gp_health_silence *silence,
+                                    const struct gp_device *gpu);
+
+/* A step of a cure: a command with %s for the list of GPUs, or only a note. */
 struct gp_health_cure {
     enum gp_cure cure;
     const char *command; /* NULL: the note is advice */
     const char *note;
 };
 
-extern const struct gp_health_cure gp_health_cures[];
-extern const size_t gp_health_cure_count;
+/* The steps of a cure, in order; `at` starts at 0. NULL: no more. */
+const struct gp_health_cure *gp_health_cure_next(enum gp_cure cure, size_t *at);
 
 #endif

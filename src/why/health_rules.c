@@ -1,4 +1,6 @@
-#include "model/health.h"
+#include "why/health_rules.h"
+
+#include "source/nvml/nvml.h"
 
 #include <string.h>
 
@@ -228,6 +230,16 @@ const struct gp_health_rule gp_health_rules[] = {
 
 const size_t gp_health_rule_count = GP_ARRAY_LEN(gp_health_rules);
 
+const struct gp_health_rule *gp_health_rule_of(const struct gp_device *gpu, const char *check)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(gp_health_rules); i++) {
+        const struct gp_health_rule *rule = &gp_health_rules[i];
+        if (strcmp(rule->check, check) == 0 && rule->holds(gpu, rule))
+            return rule;
+    }
+    return NULL;
+}
+
 void gp_health_want_rules(struct gp_metric_set *metrics, bool only_faults)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(gp_health_rules); i++) {
@@ -257,9 +269,15 @@ const struct gp_health_silence gp_health_silences[] = {
 
 const size_t gp_health_silence_count = GP_ARRAY_LEN(gp_health_silences);
 
+enum gp_cure gp_health_silence_cure(const struct gp_health_silence *silence,
+                                    const struct gp_device *gpu)
+{
+    return gpu->driver_code == GP_NVML_RESET_REQUIRED ? GP_CURE_RESET : silence->cure;
+}
+
 /* ---- cures ---- */
 
-const struct gp_health_cure gp_health_cures[] = {
+static const struct gp_health_cure cures[] = {
     {GP_CURE_RESET, "sudo nvidia-smi --gpu-reset -i %s",
      "once nothing uses the GPU; if the reset is refused, reboot"},
     {GP_CURE_REBOOT, "sudo reboot", ""},
@@ -284,4 +302,12 @@ const struct gp_health_cure gp_health_cures[] = {
     {GP_CURE_FABRIC, "sudo systemctl restart nvidia-fabricmanager", "when nothing uses the GPUs"},
 };
 
-const size_t gp_health_cure_count = GP_ARRAY_LEN(gp_health_cures);
+const struct gp_health_cure *gp_health_cure_next(enum gp_cure cure, size_t *at)
+{
+    while (*at < GP_ARRAY_LEN(cures)) {
+        const struct gp_health_cure *step = &cures[(*at)++];
+        if (step->cure == cure)
+            return step;
+    }
+    return NULL;
+}

@@ -1,4 +1,4 @@
-#include "doctor/checks/health_rules.h"
+#include "doctor/checks/health_values.h"
 
 #include "doctor/checks/health.h"
 
@@ -37,14 +37,6 @@ bool gp_health_has_rules(struct gp_exam *exam)
             if (is_supported(status_of(exam, gpus.gpus[i], gp_health_rules[r].metric)))
                 return true;
     return !exam->snapshot && gp_health_is_expected(exam);
-}
-
-static const struct gp_health_rule *rule_of(const struct gp_exam *exam, const struct gp_device *gpu)
-{
-    for (size_t r = 0; r < gp_health_rule_count; r++)
-        if (is_of(&gp_health_rules[r], exam) && gp_health_rules[r].holds(gpu, &gp_health_rules[r]))
-            return &gp_health_rules[r];
-    return NULL;
 }
 
 static void report(struct gp_exam *exam, const struct gp_health_rule *rule,
@@ -98,7 +90,7 @@ void gp_health_run_rules(struct gp_exam *exam)
     bool found = false;
     gp_gpuset_answered(&gpus, exam);
     for (size_t i = 0; i < gpus.count; i++)
-        held[i] = rule_of(exam, gpus.gpus[i]);
+        held[i] = gp_health_rule_of(gpus.gpus[i], exam->check->id);
     for (size_t r = 0; r < gp_health_rule_count; r++) {
         struct gp_gpuset set = {.count = 0};
         for (size_t i = 0; i < gpus.count; i++)
