@@ -86,12 +86,22 @@ static const char *running_words(struct gp_exam *exam)
     return exam->running;
 }
 
+/* What ends programs on GPUs: commands, and words of advice. */
+static const struct {
+    const char *text, *what;
+} interruptions[] = {
+    {"rmmod ", "unloading the module"}, {"modprobe -r ", "unloading the module"},
+    {"--gpu-reset", "the reset"},       {"sudo reboot", "the reboot"},
+    {"and reboot", "the reboot"},       {"then reboot", "the reboot"},
+};
+
 static const char *interruption_of(const struct gp_fix *fix)
 {
     const char *text = fix->command ? fix->command : fix->note;
-    if (strstr(text, "rmmod ") || strstr(text, "modprobe -r"))
-        return "unloading the module";
-    return strstr(text, "reboot") && !strstr(text, "pct reboot") ? "the reboot" : NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(interruptions); i++)
+        if (strstr(text, interruptions[i].text))
+            return interruptions[i].what;
+    return NULL;
 }
 
 static void warn(struct gp_exam *exam, struct gp_finding *finding)
