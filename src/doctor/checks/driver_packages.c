@@ -16,6 +16,40 @@ static enum gp_verdict package_verdict(struct gp_exam *exam)
                                                                             : GP_VERDICT_FAIL;
 }
 
+static const char term_log[] = "/var/log/apt/term.log";
+
+/* The line of apt's last run in which dpkg refuses to replace a file of another package; "": none
+ * does, or the file is not of the driver. */
+static const char *file_conflict(struct gp_exam *exam)
+{
+    enum { LAST_BYTES = 64 << 10, LINE_MAX_SHOWN = 300 };
+    static const char start[] = "Log started:", mark[] = "trying to overwrite '";
+    size_t size = 0, n;
+    const char *found = "";
+    const char *line,
+        *text = gp_files_tail(&exam->files, &exam->arena, term_log, LAST_BYTES, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        if (n >= sizeof(start) - 1 && memcmp(line, start, sizeof(start) - 1) == 0)
+            found = "";
+        if (memmem(line, n, mark, sizeof(mark) - 1) &&
+            (memmem(line, n, "nvidia", 6) || memmem(line, n, "cuda", 4)))
+            found = gp_exam_text(exam, "%.*s", n < LINE_MAX_SHOWN ? (int)n : LINE_MAX_SHOWN, line);
+    }
+    return found;
+}
+
+/* Nothing else finishes the installation: apt stops at the same file each time. */
+static void fix_conflict(struct gp_exam *exam, const char *conflict)
+{
+    gp_exam_evidence(exam, term_log, "%s", conflict + strspn(conflict, " "));
+    gp_exam_why(exam,
+                "dpkg does not replace a file of another package, and apt stops there each time: "
+                "packages of two repositories or branches have the same file.");
+    gp_exam_command(exam, "finish it, with the file of the package that is installed last",
+                    "sudo apt -o Dpkg::Options::=--force-overwrite --fix-broken install");
+}
+
 static void report_broken(struct gp_exam *exam, const struct gp_install *in)
 {
     size_t count = 0;
@@ -39,6 +73,12 @@ static void report_broken(struct gp_exam *exam, const struct gp_install *in)
         gp_exam_evidence(exam, "/proc/driver/nvidia/version", "the module %s is loaded",
                          exam->machine.driver);
         gp_exam_evidence(exam, library->real, "the libraries are of %s", library->version);
+    }
+    const char *conflict = file_conflict(exam);
+    if (conflict[0]) {
+        fix_conflict(exam, conflict);
+        gp_driver_fix_reboot(exam, "");
+        return;
     }
     gp_exam_why(exam, "An installation or update was interrupted or failed.%s",
                 is_half_new ? " The module still is the old one, and does not work with the new "
@@ -68,7 +108,6 @@ static void report_broken_kernel(struct gp_exam *exam)
 {
     static const char *const words[] = {"linux-image-",    "linux-headers-", "linux-modules-",
                                         "initramfs-tools", "dkms",           NULL};
-    static const char log[] = "/var/log/apt/term.log";
     struct gp_package *packages;
     const struct gp_package *broken = NULL;
     long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
@@ -76,13 +115,13 @@ static void report_broken_kernel(struct gp_exam *exam)
         broken = gp_packages_is_broken(&packages[i]) ? &packages[i] : NULL;
     if (!broken)
         return;
-    const char *full = full_disk(exam, log);
+    const char *full = full_disk(exam, term_log);
     gp_exam_report(exam, GP_VERDICT_WARN, "%s is only partly installed%s", broken->name,
                    full[0] ? ": a disk was full" : "");
     gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s: %s", broken->name, broken->version,
                      broken->state);
     if (full[0])
-        gp_exam_evidence(exam, log, "%s", full);
+        gp_exam_evidence(exam, term_log, "%s", full);
     gp_exam_why(exam, "apt finishes this before it installs or updates anything else, and until "
                       "then a newer kernel may lack the driver or its initramfs.");
     if (full[0]) {
