@@ -213,6 +213,8 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_offer_choice *ch
     const struct gp_machine *m = &exam->machine;
     if (fix_run(exam, choice) || gp_exam_tool(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, NULL))
         return;
+    if (choice->from == GP_OFFER_DISTRO || choice->from == GP_OFFER_NVIDIA)
+        gp_driver_fix_held(exam);
     if (is_of_release(m, choice)) {
         install_of_release(exam, choice);
         return;
@@ -262,6 +264,26 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_offer_choice *ch
         build_on_arch(exam, choice->branch > OLDEST_BUILT ? LAST_PROPRIETARY : OLDEST_BUILT);
         install_narrow_of_arch(exam, choice->branch);
     }
+}
+
+bool gp_driver_fix_unsigned_run(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    struct gp_wish wish = gp_driver_wish(exam);
+    struct gp_offer_choice choice = gp_offer_choose(&exam->machine, &wish);
+    if (exam->machine.distro != GP_DISTRO_UBUNTU || !in->run_trace[0] || in->source[0] ||
+        in->package_count > 0 || choice.from != GP_OFFER_DISTRO)
+        return false;
+    gp_exam_command(exam, "remove what the .run installer installed: nobody signed its module",
+                    "sudo nvidia-uninstall");
+    if (is_of_release(&exam->machine, &choice))
+        install_of_release(exam, &choice);
+    else
+        gp_exam_remedy(exam, of_choice(&choice), install_argument(exam, &choice), NULL);
+    gp_driver_fix_reboot(exam, "if the installation asked for a password: choose Enroll MOK on the "
+                               "blue screen, and enter it");
+    gp_exam_advice(exam, "or turn Secure Boot off in the firmware settings");
+    return true;
 }
 
 void gp_driver_fix_install(struct gp_exam *exam)

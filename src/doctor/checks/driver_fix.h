@@ -95,6 +95,13 @@ void gp_driver_fix_non_free(struct gp_exam *exam);
 /* Adds how to install the headers of a kernel. */
 void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel);
 
+/* Debian and Kali: what to do where the archive has the headers of newer kernels only. */
+void gp_driver_fix_without_headers(struct gp_exam *exam, const char *kernel);
+
+/* The series of Ubuntu's kernels that is kept up to date: "generic-hwe-24.04" for the kernel of
+ * "linux-image-generic-hwe-24.04"; "": that is not installed, or several are. */
+const char *gp_driver_kernel_series(struct gp_exam *exam);
+
 /* Proxmox' packages with the headers of a kernel, and of later ones. */
 const char *gp_driver_headers_of_proxmox(struct gp_exam *exam, const char *kernel);
 
@@ -111,6 +118,13 @@ bool gp_driver_fix_unfinished_headers(struct gp_exam *exam, const char *kernel);
 /* Updates the driver's packages, also held ones, and nothing else where the distribution supports
  * that. */
 void gp_driver_fix_update(struct gp_exam *exam);
+
+/* Lets apt change packages of the driver that are held, which it refuses otherwise. */
+void gp_driver_fix_held(struct gp_exam *exam);
+
+/* Ubuntu with Secure Boot: packages, whose modules are signed, in place of what the .run installer
+ * installed; false: the driver is not of it alone. */
+bool gp_driver_fix_unsigned_run(struct gp_exam *exam);
 
 /* In a container: how to get the libraries of the host's driver in place of others. */
 void gp_driver_fix_image(struct gp_exam *exam);

@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-/* From this kernel on, the packages of Proxmox are called so; before, pve-…. */
-#define FIRST_OF_PROXMOX "6.5"
-
 /* The branch and flavour in a package name such as
  * "linux-modules-nvidia-580-open-6.8.0-45-generic". */
 static const char *prebuilt_branch(struct gp_exam *exam, const struct gp_install *in)
@@ -48,7 +45,7 @@ static bool is_lead(const struct gp_package *package)
            strcmp(package->state, "installed") == 0;
 }
 
-static void release_packages(struct gp_exam *exam)
+void gp_driver_fix_held(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const char *names = "";
@@ -86,7 +83,7 @@ void gp_driver_fix_update(struct gp_exam *exam)
     const char *names = "";
     if (exam->machine.distro == GP_DISTRO_ARCH && fix_own_packages(exam))
         return;
-    release_packages(exam);
+    gp_driver_fix_held(exam);
     for (size_t i = 0; i < in->package_count; i++)
         if (is_lead(&in->packages[i]))
             names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
@@ -97,166 +94,11 @@ void gp_driver_fix_update(struct gp_exam *exam)
     gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, names, NULL);
 }
 
-/* The package that brings the headers of later kernels, too: "linux-headers-cloud-amd64" for
- * "6.12.48+deb13-cloud-amd64"; "" for a kernel that is not Debian's. */
-static const char *debian_headers(struct gp_exam *exam, const char *kernel)
-{
-    const char *kind = kernel + strspn(kernel, "0123456789.");
-    if (strncmp(kind, "+deb", 4) == 0)
-        kind += 4 + strspn(kind + 4, "0123456789");
-    else if (kind[0] == '-')
-        kind += 1 + strspn(kind + 1, "0123456789");
-    bool is_known = strcmp(kind, "-amd64") == 0 || strcmp(kind, "-arm64") == 0 ||
-                    strcmp(kind, "-cloud-amd64") == 0 || strcmp(kind, "-cloud-arm64") == 0 ||
-                    strcmp(kind, "-rt-amd64") == 0 || strcmp(kind, "-rt-arm64") == 0;
-    return is_known ? gp_exam_text(exam, "linux-headers%s", kind) : "";
-}
-
-/* The series of Ubuntu's kernels that is kept up to date: "generic-hwe-24.04" for the kernel of
- * "linux-image-generic-hwe-24.04"; "": that is not installed, or several are. */
-static const char *series_of(struct gp_exam *exam)
-{
-    static const char *const words[] = {"linux-image-", NULL};
-    const char *kernel = exam->machine.kernel, *found = "";
-    size_t number = strspn(kernel, "0123456789.");
-    struct gp_package *packages;
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < n; i++) {
-        const char *series = packages[i].name + strlen(words[0]);
-        bool is_one = series[0] >= 'a' && series[0] <= 'z' && strncmp(series, "extra", 5) != 0 &&
-                      strncmp(series, "unsigned", 8) != 0 &&
-                      strcmp(packages[i].state, "installed") == 0 &&
-                      strncmp(packages[i].version, kernel, number) == 0;
-        if (is_one && found[0])
-            return "";
-        found = is_one ? series : found;
-    }
-    return found;
-}
-
-/* The kernel, and the package that brings the headers of later ones, unless it is installed:
- * "6.8.0-45-generic linux-headers-generic-hwe-24.04". */
-static const char *ubuntu_headers(struct gp_exam *exam, const char *kernel)
-{
-    const char *series = series_of(exam);
-    const char *name = gp_exam_text(exam, "linux-headers-%s", series);
-    const char *const words[] = {name, NULL};
-    struct gp_package *packages;
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < n; i++)
-        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0)
-            return kernel;
-    return series[0] ? gp_exam_text(exam, "%s %s", kernel, name) : kernel;
-}
-
-/* Headers of Proxmox have the name of their kernel's packages. */
-static const char *name_of_proxmox(const char *kernel)
-{
-    return gp_version_compare(kernel, FIRST_OF_PROXMOX) < 0 ? "pve" : "proxmox";
-}
-
-const char *gp_driver_headers_of_proxmox(struct gp_exam *exam, const char *kernel)
-{
-    const char *name = name_of_proxmox(kernel);
-    return gp_exam_text(exam, "%s %s-headers-%s",
-                        strcmp(name, "pve") == 0 ? "pve-headers" : "proxmox-default-headers", name,
-                        gp_exam_quoted(exam, kernel));
-}
-
-void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
-{
-    bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
-    if (exam->machine.distro == GP_DISTRO_UBUNTU && gp_kernels_is_mainline(kernel))
-        gp_exam_advice(exam,
-                       "install the headers of this mainline kernel from where it came from, such "
-                       "as kernel.ubuntu.com/mainline: Ubuntu's archive has none; or boot Ubuntu's "
-                       "own kernel");
-    else if (gp_kernels_is_proxmox(kernel))
-        gp_exam_command(exam, "install the kernel headers, which the module is built against",
-                        "sudo apt install %s-headers-%s", name_of_proxmox(kernel),
-                        gp_exam_quoted(exam, kernel));
-    else if (exam->machine.distro == GP_DISTRO_RHEL && strstr(kernel, "uek"))
-        gp_exam_command(exam, "install the headers of Oracle's kernel, which the module needs",
-                        "sudo dnf install kernel-uek-devel-%s", gp_exam_quoted(exam, kernel));
-    else
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
-                       is_arch ? gp_exam_text(exam, "%s-headers", gp_kernels_package(exam, kernel))
-                       : exam->machine.distro == GP_DISTRO_UBUNTU ? ubuntu_headers(exam, kernel)
-                                                                  : kernel,
-                       debian_headers(exam, kernel));
-}
-
 /* openSUSE's generation of packages of a driver, of those that it still has. */
 static const char *generation_of(const char *version)
 {
     enum { LAST_OF_G06 = 580 };
     return gp_version_major(version) > LAST_OF_G06 ? "G07" : "G06";
-}
-
-/* The installed packages of a kernel, by the number in their names. */
-static const char *kernel_packages(struct gp_exam *exam, const char *kernel)
-{
-    static const char *const words[] = {"linux-headers-", "linux-image-", "linux-modules-", NULL};
-    struct gp_package *packages;
-    const char *names = "";
-    const char *number = gp_exam_text(exam, "%.*s", (int)(strrchr(kernel, '-') - kernel), kernel);
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < n; i++)
-        if (strstr(packages[i].name, number))
-            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "",
-                                 gp_exam_quoted(exam, packages[i].name));
-    return names;
-}
-
-static void leave_mainline(struct gp_exam *exam, const char *kernel)
-{
-    const char *other = gp_install_of(exam)->other_kernel;
-    gp_exam_why(exam, "A mainline build is made for the newest Ubuntu: its headers depend on "
-                      "libraries that an older release does not have, and without them no module "
-                      "is built.");
-    if (other[0])
-        gp_exam_advice(exam, "boot kernel %s, which has the module, from the boot menu", other);
-    else
-        gp_exam_command(exam, "install the kernel of this release, and boot it",
-                        "sudo apt install linux-generic");
-    gp_exam_command(exam, "then, in that kernel: remove this one", "sudo apt purge %s",
-                    kernel_packages(exam, kernel));
-    gp_exam_advice(exam, "or update to the release of Ubuntu that this kernel was built for");
-}
-
-/* NULL: they are installed, or not here. */
-static const struct gp_package *unfinished_headers(struct gp_exam *exam, const char *kernel)
-{
-    const char *const words[] = {gp_exam_text(exam, "linux-headers-%s", kernel), NULL};
-    struct gp_package *packages;
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < n; i++)
-        if (strcmp(packages[i].name, words[0]) == 0 && gp_packages_is_broken(&packages[i]))
-            return &packages[i];
-    return NULL;
-}
-
-bool gp_driver_has_unfinished_headers(struct gp_exam *exam, const char *kernel)
-{
-    return unfinished_headers(exam, kernel) != NULL;
-}
-
-bool gp_driver_fix_unfinished_headers(struct gp_exam *exam, const char *kernel)
-{
-    const struct gp_package *headers = unfinished_headers(exam, kernel);
-    if (!headers)
-        return false;
-    gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s: %s", headers->name, headers->version,
-                     headers->state);
-    if (gp_kernels_is_mainline(kernel)) {
-        leave_mainline(exam, kernel);
-        return true;
-    }
-    gp_exam_why(exam, "The headers of this kernel were not installed to the end, and the module is "
-                      "built against them.");
-    gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
-    gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
-    return true;
 }
 
 /* openSUSE's packages with the module, for the GPU of this machine. */
@@ -350,6 +192,8 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
         gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, module_package(exam, kernel), NULL);
     if (has_broken_packages(exam))
         gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
+    if (wants_headers)
+        gp_driver_fix_without_headers(exam, kernel);
 }
 
 /* The id of the first repository in a file of yum.repos.d, if it is enabled and may install all of
@@ -548,10 +392,15 @@ void gp_driver_fix_other_kernel(struct gp_exam *exam)
 
 static void fix_prebuilt(struct gp_exam *exam, const char *branch)
 {
-    const char *series = series_of(exam);
+    const char *series = gp_driver_kernel_series(exam);
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, exam->machine.kernel);
     if (series[0])
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT_SERIES, branch, series);
+    gp_exam_command(exam,
+                    "only if apt does not find a module of this branch for this kernel: have it "
+                    "built here",
+                    "sudo apt install nvidia-dkms-%s linux-headers-%s", branch,
+                    gp_exam_quoted(exam, exam->machine.kernel));
 }
 
 void gp_driver_fix_build(struct gp_exam *exam)
