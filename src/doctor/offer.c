@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* NVIDIA's repository for Debian has packages for this and newer branches: cuda-drivers-580. */
+/* NVIDIA's repository for Debian can be pinned to this and newer branches. */
 enum { FIRST_OF_NVIDIA = 580 };
 
 void gp_wish_add(struct gp_wish *wish, unsigned capability)

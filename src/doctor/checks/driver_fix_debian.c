@@ -218,16 +218,37 @@ static void prepare_for_nvidia(struct gp_exam *exam)
                         gp_driver_headers_of_proxmox(exam, kernel));
 }
 
+/* The installed packages of branches that are too new for a GPU, "a b"; "": there are none. Their
+ * names have no branch: apt keeps them, since they are newer than those that it could install. */
+static const char *too_new_packages(struct gp_exam *exam, unsigned last)
+{
+    enum { NEWEST = 2000 }; /* nvidia-kernel-common has a date */
+    const struct gp_install *in = gp_install_of(exam);
+    const char *names = "";
+    for (size_t i = 0; i < in->package_count; i++) {
+        const struct gp_package *package = &in->packages[i];
+        unsigned branch = gp_version_major(package->version);
+        if (branch > last && branch < NEWEST && strcmp(package->state, "installed") == 0)
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", package->name);
+    }
+    return names;
+}
+
 void gp_driver_fix_debian(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
+    enum { PINNED = 580 }; /* the branch of GP_REMEDY_INSTALL_DRIVER_580 */
+    unsigned last = gp_driver_wish(exam).last;
+    const char *newer = last == PINNED ? too_new_packages(exam, last) : "";
     unsigned number = gp_version_major(exam->machine.distro_version);
     const char *release = gp_exam_text(exam, "debian%u", number > 0 ? number : NEWEST_DEBIAN);
-    if (choice->from == GP_OFFER_DISTRO) {
+    if (choice->from == GP_OFFER_DISTRO && !newer[0]) {
         install_package(exam, package_of_debian(exam, choice));
         prefer_older(exam, choice);
         return;
     }
     prepare_for_nvidia(exam);
+    if (newer[0])
+        gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, newer, NULL);
     gp_exam_remedy(
         exam, choice->branch == 0 ? GP_REMEDY_INSTALL_DRIVER_NVIDIA : GP_REMEDY_INSTALL_DRIVER_580,
         release, NULL);
