@@ -81,6 +81,25 @@ static bool fix_with_optirun(struct gp_exam *exam, const struct gp_block *block)
     return true;
 }
 
+/* Whether Ubuntu's prime-select can undo what is in this file: it writes below /lib. One below /etc
+ * may be the user's own. */
+static bool is_of_prime(struct gp_exam *exam, const char *file)
+{
+    const char *name = strrchr(file, '/') + 1;
+    static const char *const words[] = {"nvidia-prime", NULL};
+    static const char *const programs[] = {"/usr/bin/prime-select", NULL};
+    struct gp_package *packages;
+    if (exam->machine.distro != GP_DISTRO_UBUNTU || strcmp(name, "blacklist-nvidia.conf") != 0)
+        return false;
+    if (strncmp(file, "/etc/", 5) != 0)
+        return true;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strcmp(packages[i].state, "installed") == 0)
+            return true;
+    return n < 0 || gp_files_first(&exam->files, programs);
+}
+
 static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
 {
     const char *colon = strrchr(block->where, ':');
@@ -97,7 +116,7 @@ static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
         gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
         return;
     }
-    if (exam->machine.distro == GP_DISTRO_UBUNTU && strcmp(name, "blacklist-nvidia.conf") == 0)
+    if (is_of_prime(exam, file))
         gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
     else if (strncmp(file, "/etc/", 5) == 0 || strncmp(file, "/run/", 5) == 0)
         gp_exam_command(exam, "comment the lines out; the original file is kept next to it",
@@ -271,6 +290,8 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
     gp_exam_why(exam,
                 "With Secure Boot on, the kernel loads only modules signed with a key that the "
                 "firmware knows; otherwise modprobe reports \"Key was rejected by service\".");
+    if (signature != SIGNATURE_PRESENT && gp_driver_fix_unsigned_run(exam))
+        return;
     gp_module_keys_enroll(exam);
     if (has_no_signature)
         gp_driver_fix_module(exam, exam->machine.kernel, false);

@@ -274,7 +274,7 @@ bool gp_driver_fix_unsigned_run(struct gp_exam *exam)
     if (exam->machine.distro != GP_DISTRO_UBUNTU || !in->run_trace[0] || in->source[0] ||
         in->package_count > 0 || choice.from != GP_OFFER_DISTRO)
         return false;
-    gp_exam_command(exam, "remove what the .run installer installed: nobody signed its module",
+    gp_exam_command(exam, "remove what the .run installer installed: its module is not signed",
                     "sudo nvidia-uninstall");
     if (is_of_release(&exam->machine, &choice))
         install_of_release(exam, &choice);

@@ -2,6 +2,8 @@
 
 #include "doctor/exam.h"
 #include "doctor/readers/install.h"
+#include "doctor/readers/packages.h"
+#include "doctor/version.h"
 
 #include <errno.h>
 #include <string.h>
@@ -106,6 +108,49 @@ static const char *key_by_name(struct gp_exam *exam)
     return found;
 }
 
+/* Whether the installed dkms does not sign modules unless it is told to, and with which key. */
+static bool is_dkms_without_key(struct gp_exam *exam)
+{
+    enum { FIRST_WITH_KEY = 3 };
+    static const char *const words[] = {"dkms", NULL};
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strcmp(packages[i].name, words[0]) == 0 && strcmp(packages[i].state, "installed") == 0)
+            return gp_version_major(packages[i].version) < FIRST_WITH_KEY;
+    return false;
+}
+
+/* Debian's package with the source of the module, "nvidia-kernel-dkms". */
+static const char *package_of_dkms(struct gp_exam *exam)
+{
+    static const char end[] = "-kernel-dkms";
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++) {
+        size_t n = strlen(in->packages[i].name);
+        if (n > sizeof(end) && strcmp(in->packages[i].name + n - (sizeof(end) - 1), end) == 0 &&
+            strcmp(in->packages[i].state, "installed") == 0)
+            return in->packages[i].name;
+    }
+    return "nvidia-kernel-dkms";
+}
+
+/* The files are those that the helper of dkms expects. */
+static void sign_with_own_key(struct gp_exam *exam)
+{
+    gp_exam_command(exam, "this dkms has no key: create one",
+                    "sudo mkdir -p /root/.mok && sudo openssl req -new -x509 -nodes -newkey "
+                    "rsa:2048 -days 36500 -subj '/CN=DKMS modules/' -outform DER -keyout "
+                    "/root/.mok/client.priv -out /root/.mok/client.der");
+    gp_exam_command(exam, "have dkms sign with it, by the helper that it comes with",
+                    "echo 'sign_tool=\"/etc/dkms/sign_helper.sh\"' | sudo tee -a "
+                    "/etc/dkms/framework.conf");
+    gp_exam_command(exam, gp_remedies[GP_REMEDY_ENROLL_KEY].note,
+                    "sudo mokutil --import /root/.mok/client.der");
+    gp_exam_command(exam, "build the module again, signed", "sudo dpkg-reconfigure %s",
+                    package_of_dkms(exam));
+}
+
 void gp_module_keys_enroll(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -123,6 +168,8 @@ void gp_module_keys_enroll(struct gp_exam *exam)
     if (key)
         gp_exam_command(exam, gp_remedies[GP_REMEDY_ENROLL_KEY].note, "sudo mokutil --import %s%s",
                         gp_exam_quoted(exam, key), m->distro == GP_DISTRO_SUSE ? " --root-pw" : "");
+    else if (m->distro == GP_DISTRO_DEBIAN && is_of_dkms && is_dkms_without_key(exam))
+        sign_with_own_key(exam);
     else
         gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
 }
