@@ -257,12 +257,30 @@ static const char *turned_off(struct gp_exam *exam, const char *module)
     return has_argument(exam, "nomodeset") ? "nomodeset" : has_argument(exam, own) ? own : NULL;
 }
 
+/* Unraid's system is in memory: a file on its USB stick replaces the one of the same name, also if
+ * it is empty. */
+static void fix_unraid(struct gp_exam *exam, const char *module)
+{
+    const char *path = gp_exam_text(exam, "/boot/config/modprobe.d/%s.conf", module);
+    if (gp_files_exist(&exam->files, path))
+        gp_exam_command(exam, "comment the line out; the original file is kept next to it",
+                        "sed -i.before '/^blacklist/s/^/#/' %s", path);
+    else
+        gp_exam_command(exam, "an empty file there replaces the one that blocks the module",
+                        "mkdir -p /boot/config/modprobe.d && touch %s", path);
+    gp_exam_advice(exam, "then restart the machine, in the web interface");
+}
+
 static void fix_block(struct gp_exam *exam, const struct gp_block *block, const char *module)
 {
     const char *colon = strrchr(block->where, ':');
     gp_exam_evidence(exam, block->where, "%s", block->text);
     if (!colon) {
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, block->text, NULL);
+        return;
+    }
+    if (strcmp(exam->machine.distro_id, "unraid") == 0) {
+        fix_unraid(exam, module);
         return;
     }
     gp_exam_command(exam, "comment the lines out; the original file is kept next to it",
