@@ -2,6 +2,8 @@
  * files. */
 #include "doctor/checks/container.h"
 
+#include "doctor/checks/container_lxc_render.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@ struct guest {
     bool has_gpu, has_uvm;          /* their device files are mounted */
     bool may_all, may_gpu, may_uvm; /* rules of the control groups that are in use */
     bool has_other_rules;           /* rules of the other version of them */
+    struct gp_lxc_render render;    /* what it is given of /dev/dri */
 };
 
 static bool has_second_cgroups(struct gp_exam *exam)
@@ -77,6 +80,7 @@ static void take_line(struct gp_exam *exam, struct guest *guest, const char *lin
     bool is_device =
         strncmp(line, "dev", 3) == 0 && n > 3 && strspn(line + 3, "0123456789") == n - 3;
     value += is_device && strncmp(value, "path=", 5) == 0 ? 5 : 0;
+    gp_lxc_render_line(exam, &guest->render, line, n, value, is_second);
     if (is_mount || is_device) {
         find_gone(exam, guest, line, value);
         take_file(guest, value, is_device);
@@ -200,6 +204,8 @@ static void check_guest(struct gp_exam *exam, const char *path, const char *name
     read_guest(exam, &guest, uvm);
     if (guest.gone)
         report_gone(exam, &guest);
+    else
+        gp_lxc_render_check(exam, &guest.render, path, *sign_of(&guest) == ':' ? name : NULL);
     if (!guest.has_gpu)
         return;
     if (!guest.may_all && !guest.may_gpu && guest.has_other_rules)
