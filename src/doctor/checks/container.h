@@ -90,7 +90,8 @@ void gp_container_check_scopes(struct gp_exam *exam);
 
 /* container_given.c: whether docker's containers are given the GPUs that they ask for */
 bool gp_container_has_given(struct gp_exam *exam);
-/* The first container of docker without a GPU that has printed that it finds none. */
+/* The first container of docker without a GPU that has printed that it finds none, or that is to
+ * use one. */
 struct gp_container_failure {
     const char *line, *path;
 };
@@ -110,6 +111,11 @@ void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_cont
 
 /* container_dri.c: whether such a container gets the files that it wants */
 void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *container);
+
+/* container_set.c: the file by which such a container's program is set to use a GPU, NVIDIA's or
+ * one of VA-API, and the words in it; NULL: none */
+const char *gp_container_setting(struct gp_exam *exam, const struct gp_docker_container *container,
+                                 bool is_nvidia, const char **ret_words);
 
 /* container_vain.c: a machine that can start containers with NVIDIA GPUs, or one without such GPUs
  * that was asked to */

@@ -91,7 +91,7 @@ void gp_container_check_codecs(struct gp_exam *exam, const struct gp_docker_cont
                    "codecs",
                    c->name);
     gp_exam_evidence(exam, c->config_path, "Image: %s", image);
-    gp_exam_evidence(exam, c->log_path, "%s", line);
+    gp_exam_evidence(exam, gp_docker_log_of(exam, c, line), "%s", line);
     gp_exam_why(exam, "The codecs are a part of FFmpeg, which the image brings; driver, toolkit "
                       "and options of the container do not add them.");
     mend(exam, image);

@@ -48,52 +48,6 @@ static const char *volume_of(struct gp_exam *exam, const struct gp_docker_contai
     return NULL;
 }
 
-/* Programs that are set to use VA-API or Quick Sync: a file in /config, and what it contains then.
- */
-static const struct {
-    const char *file, *text;
-} settings[] = {
-    {"config/encoding.xml", "<HardwareAccelerationType>vaapi<"}, /* Jellyfin */
-    {"config/encoding.xml", "<HardwareAccelerationType>qsv<"},
-    {"encoding.xml", "<HardwareAccelerationType>vaapi<"},
-    {"encoding.xml", "<HardwareAccelerationType>qsv<"},
-    {"config.yml", "preset-vaapi"}, /* Frigate */
-    {"config.yml", "preset-intel-qsv"},
-    {"config.yaml", "preset-vaapi"},
-    {"config.yaml", "preset-intel-qsv"},
-    {"Library/Application Support/Plex Media Server/Preferences.xml",
-     "HardwareAcceleratedCodecs=\"1\""},
-};
-
-/* Whether a text has some words, in a line that is no comment. */
-static bool has_words(const char *text, const char *words)
-{
-    for (const char *p = text; p && (p = strstr(p, words)); p++) {
-        const char *start = p;
-        while (start > text && start[-1] != '\n')
-            start--;
-        if (start[strspn(start, " \t")] != '#')
-            return true;
-    }
-    return false;
-}
-
-/* The file by which the container's program is to use a GPU, and the words in it; NULL: none. */
-static const char *setting_of(struct gp_exam *exam, const struct gp_docker_container *c,
-                              const char **ret_words)
-{
-    const json_t *mounts = json_object_get(c->config, "MountPoints");
-    const char *source = gp_docker_text(json_object_get(mounts, "/config"), "Source");
-    for (size_t i = 0; source && i < GP_ARRAY_LEN(settings); i++) {
-        const char *path = gp_exam_text(exam, "%s/%s", source, settings[i].file);
-        *ret_words = settings[i].text;
-        if (has_words(gp_files_text(&exam->files, &exam->arena, path, 1 << 18, NULL),
-                      settings[i].text))
-            return path;
-    }
-    return NULL;
-}
-
 static void give(struct gp_exam *exam, const struct gp_docker_container *c, const char *path)
 {
     const char *service = gp_docker_compose_service(exam, c);
@@ -213,7 +167,8 @@ void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_contain
     if (has_device(c, is_gpu_file) || gp_docker_has_runtime(c) ||
         !gp_files_exist(&exam->files, "/dev/dri"))
         return;
-    const char *volume = volume_of(exam, c), *setting = setting_of(exam, c, &words);
+    const char *volume = volume_of(exam, c);
+    const char *setting = gp_container_setting(exam, c, false, &words);
     if (volume)
         report_volume(exam, c, volume);
     else if (setting || gp_docker_denied_line(exam, c))

@@ -114,7 +114,7 @@ static void report_failure(struct gp_exam *exam, const struct gp_docker_containe
                    "container %s was started without a GPU, and a program in it finds none",
                    c->name);
     gp_exam_evidence(exam, c->host_path, "no GPU is requested, and the runtime is not nvidia");
-    gp_exam_evidence(exam, c->log_path, "%s", failure);
+    gp_exam_evidence(exam, gp_docker_log_of(exam, c, failure), "%s", failure);
     gp_exam_why(exam, "The host's driver, which works, is passed only into containers that ask "
                       "for a GPU.");
     advise_gpus(exam, c);
@@ -190,16 +190,18 @@ static void report_mounted(struct gp_exam *exam, const struct gp_docker_containe
                          "of the loaded version");
 }
 
+static const char visible[] = "NVIDIA_VISIBLE_DEVICES";
+
 /* Only NVIDIA's runtime reads the variable. Images set it to "all", also for those who compute on
  * the CPU; other values are a user's. */
 static void report_runtime(struct gp_exam *exam, const struct gp_docker_container *c,
                            const char *asked)
 {
-    gp_exam_report(exam, strcmp(asked, "all") == 0 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+    bool is_meant = strcmp(asked, "all") != 0 || gp_docker_is_users(c, visible);
+    gp_exam_report(exam, is_meant ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "container %s names GPUs, but was started without them", c->name);
-    gp_exam_evidence(
-        exam, c->host_path,
-        "NVIDIA_VISIBLE_DEVICES=%s; no GPU is requested, and the runtime is not nvidia", asked);
+    gp_exam_evidence(exam, c->host_path,
+                     "%s=%s; no GPU is requested, and the runtime is not nvidia", visible, asked);
     gp_exam_why(exam, "Only NVIDIA's runtime reads the variable. In this container programs find "
                       "no GPU, and compute on the CPU.");
     advise_gpus(exam, c);
@@ -289,13 +291,48 @@ static const char *banner_without(struct gp_exam *exam, const struct gp_docker_c
     return is_framework(c) && !is_of_pod(c) && !is_any_given ? line : NULL;
 }
 
+/* The file by which a program in a running container is set to use NVIDIA's GPU, while it has none;
+ * NULL: none. */
+static const char *set_without(struct gp_exam *exam, const struct gp_docker_container *c,
+                               const char **ret_words)
+{
+    const char *asked = gp_docker_asked(c);
+    bool is_on_purpose = (asked && !asked[0]) || gp_docker_is_for_cpu(c);
+    return c->is_running && !is_on_purpose && !has_gpus(c)
+               ? gp_container_setting(exam, c, true, ret_words)
+               : NULL;
+}
+
+static void report_set(struct gp_exam *exam, const struct gp_docker_container *c, const char *path,
+                       const char *words)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s is set to use NVIDIA's GPU, but was started without it", c->name);
+    gp_exam_evidence(exam, path, "%s", words);
+    gp_exam_evidence(exam, c->host_path, "no GPU is requested, and the runtime is not nvidia");
+    gp_exam_why(exam, "The host's driver, which works, is passed only into containers that ask "
+                      "for a GPU: \"Cannot load libcuda.so.1\".");
+    advise_gpus(exam, c);
+}
+
 static void find_failure(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
 {
     struct gp_container_failure *ret = argument;
     if (ret->line || !c->host)
         return;
     ret->line = failure_without(exam, c);
-    ret->path = c->log_path;
+    ret->path = ret->line ? gp_docker_log_of(exam, c, ret->line) : NULL;
+    if (ret->line)
+        return;
+    const char *words, *setting = set_without(exam, c, &words);
+    if (setting)
+        *ret = (struct gp_container_failure){.line = words, .path = setting};
+    else if (c->is_running && !has_gpus(c) && gp_docker_is_users(c, visible) &&
+             gp_docker_asked(c)[0])
+        *ret = (struct gp_container_failure){
+            .line = gp_exam_text(exam, "%s=%s", visible, gp_docker_asked(c)),
+            .path = c->config_path,
+        };
 }
 
 bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure *ret)
@@ -316,10 +353,13 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
     failure = failure ? failure : banner_without(exam, c);
     const char *attempt = failure ? NULL : attempt_without(exam, c);
     const char *mounted = is_without(c) ? mounted_driver(exam, c) : NULL;
+    const char *setting, *words;
     if (failure)
         report_failure(exam, c, GP_VERDICT_WARN, failure);
     else if (mounted)
         report_mounted(exam, c, mounted);
+    else if ((setting = set_without(exam, c, &words)))
+        report_set(exam, c, setting, words);
     else if (attempt)
         report_failure(exam, c, GP_VERDICT_INFO, attempt);
     else if (!c->is_running)
@@ -373,7 +413,7 @@ static bool check_video(struct gp_exam *exam, const struct gp_docker_container *
     gp_exam_evidence(exam, c->config_path, "Image: %s; %s%s%s", image ? image : "unknown", variable,
                      set ? "=" : "", set ? set : " is not set: compute,utility");
     if (failure)
-        gp_exam_evidence(exam, c->log_path, "%s", failure);
+        gp_exam_evidence(exam, gp_docker_log_of(exam, c, failure), "%s", failure);
     gp_exam_why(exam,
                 "libnvidia-encode and libnvcuvid are passed in only on request: \"Cannot load "
                 "libnvidia-encode.so.1\", and the program uses the CPU.");
@@ -400,7 +440,7 @@ static void check_compute(struct gp_exam *exam, const struct gp_docker_container
                    "container %s finds no GPU: it is not given the driver's part for computing",
                    c->name);
     gp_exam_evidence(exam, c->config_path, "%s=%s", variable, set);
-    gp_exam_evidence(exam, c->log_path, "%s", failure);
+    gp_exam_evidence(exam, gp_docker_log_of(exam, c, failure), "%s", failure);
     gp_exam_why(exam, "The toolkit passes in only the parts that the variable lists. nvidia-smi "
                       "needs utility, CUDA's libcuda.so.1 needs compute.");
     gp_exam_advice(exam, "create the container again with the variable %s=%s,compute", variable,

@@ -31,25 +31,9 @@ static const struct {
     {"config/encoding.xml", "<HardwareAccelerationType />"},
 };
 
-/* Where its /config is on this machine, a volume or a bind; NULL: unknown. */
-static const char *config_of(struct gp_exam *exam, const struct gp_docker_container *c)
-{
-    static const char end[] = ":/config";
-    const json_t *mounts = json_object_get(c->config, "MountPoints");
-    const json_t *binds = json_object_get(c->host, "Binds");
-    const char *source = gp_docker_text(json_object_get(mounts, "/config"), "Source");
-    for (size_t i = 0; !source && i < json_array_size(binds); i++) {
-        const char *one = json_string_value(json_array_get(binds, i));
-        const char *at = one ? strstr(one, end) : NULL;
-        if (at && (!at[sizeof(end) - 1] || at[sizeof(end) - 1] == ':'))
-            source = gp_exam_text(exam, "%.*s", (int)(at - one), one);
-    }
-    return source;
-}
-
 static bool is_off(struct gp_exam *exam, const struct gp_docker_container *c)
 {
-    const char *folder = config_of(exam, c);
+    const char *folder = gp_docker_source(exam, c, "/config");
     for (size_t i = 0; folder && i < GP_ARRAY_LEN(off); i++) {
         const char *text =
             gp_files_text(&exam->files, &exam->arena,

@@ -137,16 +137,57 @@ static const char *printed_of(struct gp_exam *exam, const char *all, size_t leng
     return text;
 }
 
+static const char *started_at(const struct gp_docker_container *container)
+{
+    const char *start = gp_docker_text(json_object_get(container->config, "State"), "StartedAt");
+    return start ? start : "";
+}
+
 const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_container *container,
                               size_t *ret_length)
 {
-    const char *start = gp_docker_text(json_object_get(container->config, "State"), "StartedAt");
+    const char *start = started_at(container);
     *ret_length = 0;
-    const char *all =
-        start ? gp_files_tail(&exam->files, &exam->arena, container->log_path, MOST_LOG, ret_length)
-              : NULL;
+    const char *all = start[0] ? gp_files_tail(&exam->files, &exam->arena, container->log_path,
+                                               MOST_LOG, ret_length)
+                               : NULL;
     all = lines_since(all, ret_length, start);
     return printed_of(exam, all, *ret_length, ret_length);
+}
+
+const char *gp_docker_jellyfin(struct gp_exam *exam, const struct gp_docker_container *container,
+                               const char **ret_path, size_t *ret_length)
+{
+    static const char begin[] = "FFmpeg.Transcode-"; /* and "2023-07-26_14-22-05" */
+    enum { BEGIN = sizeof(begin) - 1, DAY = 10 };
+    const char *config = gp_docker_source(exam, container, "/config");
+    const char *folder = config ? gp_exam_text(exam, "%s/log", config) : NULL;
+    char **names;
+    long last = folder ? gp_files_list(&exam->files, &exam->arena, folder, &names) - 1 : -1;
+    *ret_length = 0;
+    while (last >= 0 && strncmp(names[last], begin, BEGIN) != 0)
+        last--;
+    if (last < 0 || strncmp(names[last] + BEGIN, started_at(container), DAY) < 0)
+        return NULL;
+    *ret_path = gp_exam_text(exam, "%s/%s", folder, names[last]);
+    return gp_files_tail(&exam->files, &exam->arena, *ret_path, MOST_LOG, ret_length);
+}
+
+/* Both, up to a NUL in them. */
+static const char *said_by(struct gp_exam *exam, const struct gp_docker_container *container)
+{
+    size_t length = 0;
+    const char *path, *printed = gp_docker_printed(exam, container, &length);
+    const char *own = gp_docker_jellyfin(exam, container, &path, &length);
+    return own ? gp_exam_text(exam, "%s%s", printed ? printed : "", own) : printed;
+}
+
+const char *gp_docker_log_of(struct gp_exam *exam, const struct gp_docker_container *container,
+                             const char *line)
+{
+    size_t length = 0;
+    const char *path, *own = gp_docker_jellyfin(exam, container, &path, &length);
+    return own && strstr(own, line) ? path : container->log_path;
 }
 
 const char *gp_docker_printed_error(struct gp_exam *exam, const struct gp_docker_container *c,
@@ -154,9 +195,9 @@ const char *gp_docker_printed_error(struct gp_exam *exam, const struct gp_docker
                                     bool (*is_one)(const struct gp_error_entry *, const char *))
 {
     enum { SHOWN = 400 };
-    size_t length = 0, n;
-    const char *all = gp_docker_printed(exam, c, &length), *line;
-    struct gp_lines lines = gp_lines_of(all, all ? length : 0);
+    size_t n;
+    const char *all = said_by(exam, c), *line;
+    struct gp_lines lines = gp_lines_of(all, all ? strlen(all) : 0);
     while (gp_lines_next(&lines, &line, &n)) {
         char text[SHOWN + 1];
         unsigned weight;
@@ -245,6 +286,36 @@ const char *gp_docker_variable(const struct gp_docker_container *container, cons
     return NULL;
 }
 
+bool gp_docker_is_users(const struct gp_docker_container *container, const char *name)
+{
+    const char *value = gp_docker_variable(container, name);
+    const json_t *variables = json_object_get(json_object_get(container->config, "Config"), "Env");
+    bool is_before = false;
+    for (size_t i = 0; value && i < json_array_size(variables); i++) {
+        const char *entry = json_string_value(json_array_get(variables, i));
+        if (entry && strncmp(entry, "PATH=", 5) == 0)
+            return is_before;
+        is_before = is_before || (entry && entry + strlen(name) + 1 == value);
+    }
+    return false;
+}
+
+const char *gp_docker_source(struct gp_exam *exam, const struct gp_docker_container *container,
+                             const char *folder)
+{
+    const json_t *mounts = json_object_get(container->config, "MountPoints");
+    const json_t *binds = json_object_get(container->host, "Binds");
+    const char *source = gp_docker_text(json_object_get(mounts, folder), "Source");
+    const char *end = gp_exam_text(exam, ":%s", folder);
+    for (size_t i = 0; !source && i < json_array_size(binds); i++) {
+        const char *one = json_string_value(json_array_get(binds, i));
+        const char *at = one ? strstr(one, end) : NULL;
+        if (at && (!at[strlen(end)] || at[strlen(end)] == ':'))
+            source = gp_exam_text(exam, "%.*s", (int)(at - one), one);
+    }
+    return source;
+}
+
 const char *gp_docker_asked(const struct gp_docker_container *container)
 {
     const char *value = gp_docker_variable(container, "NVIDIA_VISIBLE_DEVICES");
@@ -285,11 +356,11 @@ const char *gp_docker_denied_line(struct gp_exam *exam, const struct gp_docker_c
         {"No VA display found", true},
         {"/dev/kfd: Permission denied", m->amd_count > 0},
         {"Unable to open /dev/kfd read-write", m->amd_count > 0},
+        {"No HIP GPUs are available", m->amd_count > 0},
         {"No GPU device found in OpenVINO", m->intel_count > 0},
         {"permission problems block access", true},
     };
-    size_t length = 0;
-    const char *text = gp_docker_printed(exam, container, &length);
+    const char *text = said_by(exam, container);
     for (size_t i = 0; text && i < GP_ARRAY_LEN(words); i++) {
         const char *found = words[i].applies ? strstr(text, words[i].text) : NULL;
         size_t n = found ? strcspn(found, "\n") : 0;
@@ -303,7 +374,7 @@ void gp_docker_show_denied(struct gp_exam *exam, const struct gp_docker_containe
 {
     const char *line = gp_docker_denied_line(exam, container);
     if (line)
-        gp_exam_evidence(exam, container->log_path, "%s", line);
+        gp_exam_evidence(exam, gp_docker_log_of(exam, container, line), "%s", line);
 }
 
 bool gp_docker_is_left_over(struct gp_exam *exam, const char *config_path)

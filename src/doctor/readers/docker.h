@@ -36,13 +36,21 @@ const char *gp_docker_text(const json_t *object, const char *key);
 /* A variable of the container or its image; NULL: it is not set. */
 const char *gp_docker_variable(const struct gp_docker_container *container, const char *name);
 
+/* Whether its user has set it: docker puts these before those of the image, of which PATH is the
+ * first. */
+bool gp_docker_is_users(const struct gp_docker_container *container, const char *name);
+
+/* Where one of its directories is on this machine, a volume or a bind; NULL: unknown. */
+const char *gp_docker_source(struct gp_exam *exam, const struct gp_docker_container *container,
+                             const char *folder);
+
 /* How to begin a change of its service in its compose file, "in /srv/compose.yaml, add to the
  * service jellyfin"; "": it was not created so. */
 const char *gp_docker_compose_service(struct gp_exam *exam,
                                       const struct gp_docker_container *container);
 
-/* What its program says of a file of a GPU, in /dev/dri or /dev/kfd, that it cannot open; NULL: it
- * does not. The other adds it to the finding as evidence. */
+/* What its program says of a file of a GPU, in /dev/dri or /dev/kfd, that it cannot open, or of the
+ * lack of such a GPU; NULL: it does not. The other adds it to the finding as evidence. */
 const char *gp_docker_denied_line(struct gp_exam *exam,
                                   const struct gp_docker_container *container);
 void gp_docker_show_denied(struct gp_exam *exam, const struct gp_docker_container *container);
@@ -79,6 +87,15 @@ const json_t *gp_docker_requests(const struct gp_docker_container *container);
 /* The last lines that it has printed since it was started, with a NUL behind them; NULL: none. */
 const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_container *container,
                               size_t *ret_length);
+
+/* Jellyfin's own log of the last FFmpeg that it has started, in the container's /config, unless it
+ * is of a day before the container was started; NULL: there is none. */
+const char *gp_docker_jellyfin(struct gp_exam *exam, const struct gp_docker_container *container,
+                               const char **ret_path, size_t *ret_length);
+
+/* Which of these files a line is in. */
+const char *gp_docker_log_of(struct gp_exam *exam, const struct gp_docker_container *container,
+                             const char *line);
 
 /* A line with one of these known errors (ids, a comma list) among them, if it is one that the
  * caller means; NULL: there is none. */

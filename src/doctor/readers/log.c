@@ -382,6 +382,9 @@ static void read_container(struct gp_exam *exam, const struct gp_docker_containe
         const char *all = gp_docker_printed(exam, c, &length);
         size_t first = log->known_count;
         read_program(exam, log, c->log_path, all, length);
+        const char *path, *own = gp_docker_jellyfin(exam, c, &path, &length);
+        if (own)
+            read_program(exam, log, path, own, length);
         if (is_without_gpu(c) || gp_docker_is_for_cpu(c))
             lower_tried(log, first, gp_docker_is_for_cpu(c));
     }
