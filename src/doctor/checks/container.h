@@ -109,6 +109,9 @@ void gp_container_check_nvenc(struct gp_exam *exam, const struct gp_docker_conta
 /* container_groups.c: whether the user of such a container may open them */
 void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *container);
 
+/* container_variant.c: whether its image is one that uses no GPU */
+void gp_container_check_variant(struct gp_exam *exam, const struct gp_docker_container *container);
+
 /* container_dri.c: whether such a container gets the files that it wants */
 void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *container);
 

@@ -530,6 +530,7 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
         check_compute(exam, c);
     check_gpu(exam, c);
     check_files(exam, c);
+    gp_container_check_variant(exam, c);
     gp_container_check_codecs(exam, c);
     gp_container_check_nvenc(exam, c);
     gp_container_check_dri(exam, c);
