@@ -85,8 +85,9 @@ const char *gp_container_shim_runtime(struct gp_exam *exam, const char *text);
 bool gp_container_set_shim(struct gp_exam *exam, const char *path, const char *text,
                            const char *note);
 
-/* container_scope.c: whether running containers keep their GPUs */
-void gp_container_check_scopes(struct gp_exam *exam);
+/* container_scope.c: whether running containers keep their GPUs; `is_off`: the toolkit sets no
+ * rules for them */
+void gp_container_check_scopes(struct gp_exam *exam, bool is_off);
 
 /* container_given.c: whether docker's containers are given the GPUs that they ask for */
 bool gp_container_has_given(struct gp_exam *exam);

@@ -275,7 +275,7 @@ void gp_container_check_cgroups(struct gp_exam *exam)
     if (exam->last != before)
         return; /* it cannot be read */
     check_paths(exam);
-    gp_container_check_scopes(exam);
+    gp_container_check_scopes(exam, value && strcmp(value, "true") == 0);
     check_user(exam);
     if (!value || strcmp(value, "true") != 0) {
         check_rootless(exam);

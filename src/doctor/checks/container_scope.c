@@ -55,16 +55,42 @@ static const char *reload_after(struct gp_exam *exam, const char *id)
     return NULL;
 }
 
-static void report(struct gp_exam *exam, const char *id, const char *rules)
+static bool is_any(const struct gp_error_entry *unused, const char *text)
 {
-    const char *reload = reload_after(exam, id);
-    gp_exam_report(exam, reload ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   reload ? "container %.12s has lost its GPUs: systemd has reloaded its units"
-                          : "container %.12s will lose its GPUs when systemd reloads its units",
-                   id);
-    gp_exam_evidence(exam, rules, "no GPU is allowed");
+    (void)unused;
+    (void)text;
+    return true;
+}
+
+/* What its program has printed when NVML was denied; NULL: it has not, or these settings are not
+ * those with which that happens. */
+static const char *denied_line(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *settings =
+        gp_files_text(&exam->files, &exam->arena, "/etc/docker/daemon.json", MOST_TEXT, NULL);
+    bool is_well = settings && strstr(settings, "native.cgroupdriver=cgroupfs");
+    return c->is_running && !is_well && exam->machine.is_driver_loaded
+               ? gp_docker_printed_error(exam, c, "smi.nvml-unknown", is_any)
+               : NULL;
+}
+
+static void report(struct gp_exam *exam, const struct gp_docker_container *c, const char *rules,
+                   const char *denied)
+{
+    const char *reload = reload_after(exam, c->id);
+    if (reload || !denied)
+        gp_exam_report(exam, reload ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                       reload ? "container %.12s has lost its GPUs: systemd has reloaded its units"
+                              : "container %.12s will lose its GPUs when systemd reloads its units",
+                       c->id);
+    else
+        gp_exam_report(exam, GP_VERDICT_WARN, "container %.12s has lost its GPUs", c->id);
+    if (rules)
+        gp_exam_evidence(exam, rules, "no GPU is allowed");
     if (reload)
         gp_exam_evidence(exam, "the log", "%s", reload);
+    if (denied)
+        gp_exam_evidence(exam, gp_docker_log_of(exam, c, denied), "%s", denied);
     gp_exam_why(exam, "The toolkit's hook allows the devices without systemd, which sets its own "
                       "rules again at systemctl daemon-reload, as updates of packages do: "
                       "\"Failed to initialize NVML: Unknown Error\".");
@@ -79,19 +105,29 @@ static void report(struct gp_exam *exam, const char *id, const char *rules)
                        "troubleshooting.html");
 }
 
-/* Reports the first one: what is true of it is true of the others. */
+struct told {
+    bool is_off;  /* the toolkit sets no rules at all: no-cgroups */
+    bool is_told; /* the first one was reported: what is true of it is true of the others */
+};
+
 static void check_one(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
 {
-    bool *is_told = argument;
-    const char *rules = *is_told ? NULL : closed_rules(exam, c->id);
-    if (!rules || !has_gpu(c))
+    struct told *told = argument;
+    if (told->is_told || !has_gpu(c))
         return;
-    report(exam, c->id, rules);
-    *is_told = true;
+    const char *rules = closed_rules(exam, c->id);
+    const char *denied = told->is_off ? NULL : denied_line(exam, c);
+    if (!rules && !denied)
+        return;
+    report(exam, c, rules, denied);
+    if (denied)
+        gp_exam_command(exam, "until it is created again: gives it the GPUs back",
+                        "docker restart %s", gp_exam_quoted(exam, c->name));
+    told->is_told = true;
 }
 
-void gp_container_check_scopes(struct gp_exam *exam)
+void gp_container_check_scopes(struct gp_exam *exam, bool is_off)
 {
-    bool is_told = false;
-    (void)gp_docker_each(exam, check_one, &is_told);
+    struct told told = {.is_off = is_off};
+    (void)gp_docker_each(exam, check_one, &told);
 }
