@@ -251,10 +251,23 @@ static unsigned rank(struct gp_exam *exam, const struct source *source)
     return (has_key ? 2U : 0U) + (is_usual ? 1U : 0U);
 }
 
+/* apt puts its architecture into "https://…/deb/$(ARCH)". */
+static const char *with_arch(struct gp_exam *exam, const char *uri)
+{
+    static const char mark[] = "$(ARCH)";
+    const char *at = strstr(uri, mark), *machine = exam->machine.arch;
+    const char *arch = strcmp(machine, "x86_64") == 0    ? "amd64"
+                       : strcmp(machine, "aarch64") == 0 ? "arm64"
+                                                         : NULL;
+    return at && arch
+               ? gp_exam_text(exam, "%.*s%s%s", (int)(at - uri), uri, arch, at + sizeof(mark) - 1)
+               : uri;
+}
+
 static bool report_conflict(struct gp_exam *exam, const struct source *a, const struct source *b)
 {
-    if (strcmp(a->uri, b->uri) != 0 || strcmp(a->suite, b->suite) != 0 ||
-        strcmp(a->keyring, b->keyring) == 0)
+    if (strcmp(with_arch(exam, a->uri), with_arch(exam, b->uri)) != 0 ||
+        strcmp(a->suite, b->suite) != 0 || strcmp(a->keyring, b->keyring) == 0)
         return false;
     const struct source *other = rank(exam, a) < rank(exam, b) ? a : b;
     gp_exam_report(exam, GP_VERDICT_WARN,
