@@ -156,6 +156,35 @@ static void check_kfd(struct gp_exam *exam, const struct gp_docker_container *c)
         gp_exam_advice(exam, "and the same for /dev/dri");
 }
 
+/* FFmpeg got none of the drivers that VA-API has tried. */
+static bool is_refused(const struct gp_error_entry *unused, const char *line)
+{
+    (void)unused;
+    return strstr(line, "Failed to initialise VAAPI");
+}
+
+/* Frigate's image leaves it to a variable which driver VA-API takes for an AMD GPU. */
+static void check_frigate(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    if (!image || !strstr(image, "frigate") || exam->machine.amd_count == 0 ||
+        exam->machine.intel_count > 0 || !has_device(c, is_gpu_file) ||
+        gp_docker_variable(c, "LIBVA_DRIVER_NAME"))
+        return;
+    const char *line = gp_docker_printed_error(exam, c, "vaapi.init", is_refused);
+    if (!line)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s cannot use VA-API: it does not take the driver of the AMD GPU",
+                   c->name);
+    gp_exam_evidence(exam, c->config_path, "Image: %s; LIBVA_DRIVER_NAME is not set", image);
+    gp_exam_evidence(exam, c->log_path, "%s", line);
+    gp_exam_advice(exam, "create the container again with the variable LIBVA_DRIVER_NAME=radeonsi; "
+                         "with docker compose, below environment: of the service, then docker "
+                         "compose up -d");
+    gp_exam_link(exam, "https://docs.frigate.video/configuration/hardware_acceleration_video");
+}
+
 void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const struct gp_machine *m = &exam->machine;
@@ -164,6 +193,7 @@ void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_contain
         return;
     check_ollama(exam, c);
     check_kfd(exam, c);
+    check_frigate(exam, c);
     if (has_device(c, is_gpu_file) || gp_docker_has_runtime(c) ||
         !gp_files_exist(&exam->files, "/dev/dri"))
         return;
