@@ -9,6 +9,7 @@
 #include "doctor/readers/searchpath.h"
 #include "doctor/version.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Docker starts it with the machine, or has tried to. Others may be left over, and nobody misses
@@ -457,8 +458,8 @@ static const char *present_gpus(struct gp_exam *exam)
     return all;
 }
 
-/* A GPU that the container is to get, by --gpus device=… or by the variable, and that was replaced;
- * NULL: none. */
+/* A GPU that the container is to get, by --gpus device=… or by the variable, and that was replaced,
+ * or whose number is too high; NULL: none. */
 static const char *replaced_gpu(struct gp_exam *exam, const struct gp_docker_container *c,
                                 const char *present)
 {
@@ -470,9 +471,13 @@ static const char *replaced_gpu(struct gp_exam *exam, const struct gp_docker_con
         const char *id = json_string_value(json_array_get(ids, i));
         list = id ? gp_exam_text(exam, "%s,%s", list ? list : "", id) : list;
     }
-    while (list && gp_search_path_next(&list, ",", one))
+    while (list && gp_search_path_next(&list, ",", one)) {
         if (strncmp(one, "GPU-", 4) == 0 && !strstr(present, one))
             return gp_exam_text(exam, "%s", one);
+        if (one[0] && !one[strspn(one, "0123456789")] &&
+            strtoul(one, NULL, 10) >= exam->machine.nvidia_count)
+            return gp_exam_text(exam, "GPU %s", one);
+    }
     return NULL;
 }
 
@@ -487,8 +492,9 @@ static void check_gpu(struct gp_exam *exam, const struct gp_docker_container *c)
                    c->name, gone);
     gp_exam_evidence(exam, c->host_path, "names %s", gone);
     gp_exam_evidence(exam, "/proc/driver/nvidia/gpus", "%s", present);
-    gp_exam_why(exam, "A GPU that was replaced has another UUID: nvidia-container-cli reports "
-                      "\"device error: unknown device\".");
+    gp_exam_why(exam, "%s: nvidia-container-cli reports \"device error: unknown device\".",
+                gone[3] == '-' ? "A GPU that was replaced has another UUID"
+                               : "The numbers of GPUs begin with 0");
     gp_exam_advice(exam, "create the container again with the UUID of a present GPU, or with all");
 }
 
