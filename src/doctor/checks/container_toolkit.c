@@ -24,6 +24,28 @@ static bool is_only_use(struct gp_exam *exam, const struct gp_engine *engine)
     return !is_used && engine->restart;
 }
 
+/* A unit of podman (quadlet) with a GPU of NVIDIA, of the system or of this user; NULL: none. */
+static const char *unit_with_gpu(struct gp_exam *exam)
+{
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    const char *folders[] = {"/etc/containers/systemd",
+                             gp_exam_text(exam, "%s/.config/containers/systemd",
+                                          home && home[0] == '/' ? home : "/root")};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        char **names;
+        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        for (long k = 0; k < n; k++) {
+            const char *path = gp_exam_text(exam, "%s/%s", folders[i], names[k]);
+            const char *text = strstr(names[k], ".container")
+                                   ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL)
+                                   : NULL;
+            if (text && strstr(text, "\nAddDevice=nvidia.com/gpu"))
+                return path;
+        }
+    }
+    return NULL;
+}
+
 void gp_container_check_toolkit(struct gp_exam *exam)
 {
     const struct gp_engine *engine = gp_container_engine(exam);
@@ -46,13 +68,16 @@ void gp_container_check_toolkit(struct gp_exam *exam)
     const struct gp_log_known *asked = gp_log_known_of(exam, "docker.no-toolkit");
     struct gp_container_failure failure;
     bool has_failed = gp_container_find_failure(exam, &failure);
-    bool is_wanted = config || asked || has_failed || is_only_use(exam, engine);
+    const char *unit = strcmp(engine->name, "podman") == 0 ? unit_with_gpu(exam) : NULL;
+    bool is_wanted = config || asked || has_failed || unit || is_only_use(exam, engine);
     gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
     gp_exam_evidence(exam, engine->program, "present, but nvidia-ctk is missing");
     gp_log_show_known(exam, asked);
     if (has_failed)
         gp_exam_evidence(exam, failure.path, "%s", failure.line);
+    if (unit)
+        gp_exam_evidence(exam, unit, "AddDevice=nvidia.com/gpu…");
     if (config)
         gp_exam_evidence(exam, config, "names nvidia-container-runtime, which it does not find");
     if (exam->machine.is_jetson)
@@ -64,6 +89,9 @@ void gp_container_check_toolkit(struct gp_exam *exam)
         return;
     if (strcmp(engine->name, "docker") == 0)
         gp_container_configure_docker(exam);
+    else if (strcmp(engine->name, "podman") == 0)
+        gp_exam_command(exam, "describe the GPUs for podman, and again after updates of the driver",
+                        "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
     else if (config && strstr(config, "containerd"))
         gp_container_configure_containerd(exam);
     else if (engine->restart && engine->restart[0])
