@@ -441,3 +441,16 @@ bool gp_machine_is_virtual(const struct gp_files *files)
            (gp_files_line(files, "/sys/class/dmi/id/sys_vendor", vendor, sizeof(vendor)) &&
             is_virtual_vendor(vendor));
 }
+
+const char *gp_machine_release(const struct gp_machine *m)
+{
+    static const struct {
+        const char *codename, *release;
+    } names[] = {{"trusty", "14.04"}, {"xenial", "16.04"}, {"bionic", "18.04"},  {"focal", "20.04"},
+                 {"jammy", "22.04"},  {"noble", "24.04"},  {"resolute", "26.04"}};
+    bool is_derived = m->distro == GP_DISTRO_UBUNTU && strcmp(m->distro_id, "ubuntu") != 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(names) && is_derived; i++)
+        if (strcmp(m->base_codename, names[i].codename) == 0)
+            return names[i].release;
+    return m->distro_version;
+}

@@ -78,6 +78,10 @@ bool gp_machine_is_laptop(const struct gp_files *files);
  * installed. */
 bool gp_machine_is_ostree(const struct gp_machine *machine);
 
+/* The release of Ubuntu that a derivative is made from ("22.04" of Linux Mint 21), whose packages
+ * it uses; otherwise its own. */
+const char *gp_machine_release(const struct gp_machine *machine);
+
 /* "0000:65:00.0": whether it is a PCI device address, and nothing else. */
 bool gp_is_bus_id(const char *name);
 

@@ -1,9 +1,11 @@
 #include "doctor/checks/firmware.h"
 
+#include "doctor/checks/backports.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/kernels.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/packages.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -22,22 +24,41 @@ static const struct {
     {GP_DISTRO_OTHER, "void", "linux-firmware-amd", "linux-firmware-intel"},
 };
 
-/* With a kernel of Debian's backports, from there. */
-static const char *package_of(struct gp_exam *exam, bool is_amd)
+static bool is_installed(struct gp_exam *exam, const char *name)
+{
+    const char *const words[] = {name, NULL};
+    struct gp_package *found;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &found);
+    for (long i = 0; i < n; i++)
+        if (strcmp(found[i].name, name) == 0 && strcmp(found[i].state, "installed") == 0)
+            return true;
+    return false;
+}
+
+/* `ret_is_backport`: to be had from Debian's backports, because the kernel is from there, or that
+ * of the release is installed and lacks the file. */
+static const char *package_of(struct gp_exam *exam, bool is_amd, bool is_missing,
+                              bool *ret_is_backport)
 {
     enum { BOOKWORM = 12, TRIXIE }; /* Intel's own package: first in 13, and in 12's backports */
     const struct gp_machine *m = &exam->machine;
-    const char *name = "";
-    bool is_backport = strstr(m->kernel, "bpo") && m->codename[0];
+    const char *name = "", *suite = gp_backports_suite(exam);
+    unsigned release = gp_version_major(m->distro_version);
+    *ret_is_backport = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(packages) && !name[0]; i++)
         if (packages[i].family == m->distro &&
             (!packages[i].id[0] || strcmp(packages[i].id, m->distro_id) == 0))
             name = is_amd ? packages[i].amd : packages[i].intel;
     if (m->distro != GP_DISTRO_DEBIAN)
         return name;
-    if (!is_amd && gp_version_major(m->distro_version) >= (is_backport ? BOOKWORM : TRIXIE))
+    if (!is_amd && release >= TRIXIE)
         name = "firmware-intel-graphics";
-    return is_backport ? gp_exam_text(exam, "-t %s-backports %s", m->codename, name) : name;
+    *ret_is_backport =
+        suite[0] && (strstr(m->kernel, "bpo") || (is_missing && is_installed(exam, name)));
+    if (!*ret_is_backport)
+        return name;
+    return gp_exam_text(exam, "-t %s %s", suite,
+                        !is_amd && release >= BOOKWORM ? "firmware-intel-graphics" : name);
 }
 
 /* Whether Intel's own build of i915 replaces the kernel's. */
@@ -56,7 +77,8 @@ static bool has_intel_dkms(struct gp_exam *exam)
 static void install(struct gp_exam *exam, bool is_amd, bool is_missing)
 {
     const struct gp_machine *m = &exam->machine;
-    const char *package = package_of(exam, is_amd);
+    bool is_backport;
+    const char *package = package_of(exam, is_amd, is_missing, &is_backport);
     if (!is_amd && has_intel_dkms(exam)) {
         gp_exam_advice(exam,
                        "i915 comes from Intel's own packages here (intel-i915-dkms) and needs "
@@ -76,13 +98,18 @@ static void install(struct gp_exam *exam, bool is_amd, bool is_missing)
     } else {
         if (m->distro == GP_DISTRO_DEBIAN)
             gp_driver_fix_non_free(exam);
+        if (is_backport)
+            gp_backports_enable(exam);
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_GPU_FIRMWARE, package, NULL);
     }
-    if (is_missing)
-        gp_exam_advice(exam,
-                       "if /lib/firmware still lacks the file in the line, the distribution's "
-                       "firmware is older than %s",
-                       is_amd ? "this GPU" : "this kernel");
+    if (!is_missing)
+        return;
+    gp_exam_advice(exam,
+                   "if /lib/firmware still lacks the file in the line, the distribution's "
+                   "firmware is older than %s: copy the files for it from the page below there",
+                   is_amd ? "this GPU" : "this kernel");
+    gp_exam_link(exam,
+                 "https://git.kernel.org/pub/scm/linux/kernel/git/firmware/linux-firmware.git");
 }
 
 /* The file that a line such as "Direct firmware load for amdgpu/navi10_sos.bin failed" asks for, as

@@ -48,44 +48,6 @@ bool gp_unbound_has_backport(struct gp_exam *exam, const char *const *modules)
            m->distro == GP_DISTRO_SUSE || strstr(m->kernel, "-oem");
 }
 
-/* The newest kernels that older releases offer. */
-static const struct {
-    enum gp_distro distro;
-    const char *version, *kernel, *next;
-} offers[] = {
-    {GP_DISTRO_UBUNTU, "20.04", "5.15", "Ubuntu 24.04"},
-    {GP_DISTRO_UBUNTU, "22.04", "6.8", "Ubuntu 24.04"},
-    {GP_DISTRO_DEBIAN, "11", "6.1", "Debian 13"},
-    {GP_DISTRO_DEBIAN, "12", "6.12", "Debian 13"},
-};
-
-void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *kernel)
-{
-    enum { BOOKWORM = 12 }; /* Debian's first whose backports have a package for Intel's firmware */
-    const struct gp_machine *m = &exam->machine;
-    for (size_t i = 0; i < GP_ARRAY_LEN(offers); i++)
-        if (m->distro == offers[i].distro &&
-            gp_version_compare(m->distro_version, offers[i].version) == 0 &&
-            gp_version_compare(offers[i].kernel, kernel[0] ? kernel : m->kernel) < 0) {
-            const char *words = gp_exam_text(exam, "it has kernel %s or newer, which", kernel);
-            gp_exam_advice(exam, "upgrade to %s or newer: %s this release does not offer",
-                           offers[i].next, kernel[0] ? words : "it has newer kernels, which");
-            return;
-        }
-    if (strstr(m->kernel, "-pve"))
-        gp_exam_advice(exam, "install a newer Proxmox kernel (apt search '^proxmox-kernel'), and "
-                             "pve-firmware of its time");
-    else
-        gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL,
-                       gpu->vendor == GP_PCI_AMD                         ? "firmware-amd-graphics"
-                       : gp_version_major(m->distro_version) >= BOOKWORM ? "firmware-intel-graphics"
-                                                                         : "firmware-misc-nonfree",
-                       NULL);
-    if (kernel[0])
-        gp_exam_advice(exam, "the kernel must be %s or newer, with a linux-firmware of its time",
-                       kernel);
-}
-
 bool gp_unbound_report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                            enum gp_verdict verdict)
 {
