@@ -159,6 +159,12 @@ static bool is_before_media(const struct gp_pci_gpu *gpu)
     return is_in(gpu, spans, GP_ARRAY_LEN(spans)) && gpu->device != 0x0a84;
 }
 
+/* Likewise without Braswell, which is of Broadwell's generation. */
+static bool is_before_runtimes(const struct gp_pci_gpu *gpu)
+{
+    return is_before_media(gpu) && (gpu->device < 0x22b0 || gpu->device > 0x22b3);
+}
+
 static const struct gp_pci_gpu *find_gpu(struct gp_exam *exam,
                                          bool (*is_one)(const struct gp_pci_gpu *))
 {
@@ -263,25 +269,6 @@ static void report_runtime(struct gp_exam *exam)
     }
 }
 
-/* Releases before 2024 have OpenCL's package, but not Level Zero's. */
-static void propose_packages(struct gp_exam *exam, bool has_zero, bool has_cl)
-{
-    const struct gp_machine *m = &exam->machine;
-    bool is_old =
-        m->distro_version[0] &&
-        ((m->distro == GP_DISTRO_UBUNTU && gp_version_compare(m->distro_version, "24.04") < 0) ||
-         (m->distro == GP_DISTRO_DEBIAN && gp_version_major(m->distro_version) < 13));
-    if (!is_old) {
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
-        return;
-    }
-    if (!has_cl)
-        gp_exam_command(exam, "", "sudo apt install intel-opencl-icd");
-    if (!has_zero)
-        gp_exam_advice(exam, "Level Zero is not in this release: install intel-level-zero-gpu and "
-                             "level-zero from Intel's own repository");
-}
-
 /* The name of a GPU that is newer than a version of the runtime; NULL: none, or unknown. */
 static const char *newer_model(const struct gp_exam *exam, const char *runtime)
 {
@@ -315,7 +302,7 @@ static bool report_old_runtime(struct gp_exam *exam)
         if (exam->machine.container)
             gp_exam_advice(exam, "use a newer image, or install a newer runtime in this one, from "
                                  "Intel's own repository or the page below");
-        else
+        else if (!gp_intel_propose_elsewhere(exam))
             gp_exam_advice(exam,
                            "install a newer one: from a newer release of the distribution, from "
                            "Intel's own repository, or from the page below");
@@ -361,12 +348,18 @@ void gp_intel_check_compute(struct gp_exam *exam)
     if (report_old_runtime(exam) || report_new_runtime(exam))
         return;
     bool has_zero = gp_system_library(exam, "", "libze_intel_gpu.so.1");
-    bool has_cl = gp_files_exist(&exam->files, "/etc/OpenCL/vendors/intel.icd");
+    bool has_cl = gp_intel_has_opencl(exam);
     if (has_zero && has_cl) {
         report_runtime(exam);
         return;
     }
     const char *user = user_of(exam, !has_cl);
+    const struct gp_pci_gpu *old = find_gpu(exam, is_before_runtimes);
+    if (old && exam->machine.intel_count == 1) {
+        if (!has_cl)
+            gp_intel_report_before_runtimes(exam, old, user);
+        return;
+    }
     if (!user && !has_cl && !find_gpu(exam, is_before_media))
         user = gp_intel_tone_mapper(exam);
     gp_exam_report(exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO,
@@ -380,7 +373,10 @@ void gp_intel_check_compute(struct gp_exam *exam)
     if (!has_cl)
         gp_exam_evidence(exam, "/etc/OpenCL/vendors/intel.icd", "missing");
     gp_exam_why(exam, "PyTorch's xpu needs Level Zero; OpenVINO sees only the CPU without OpenCL.");
-    propose_packages(exam, has_zero, has_cl);
+    const char *shipped = gp_intel_shipped_runtime(exam);
+    const struct gp_intel_need need = {has_zero, has_cl, user_of(exam, false) != NULL,
+                                       !has_cl && shipped[0] && newer_model(exam, shipped)};
+    gp_intel_propose_packages(exam, &need);
 }
 
 /* An Arc card; integrated graphics is mostly not meant for computing. */

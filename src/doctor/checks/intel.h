@@ -23,6 +23,28 @@ const char *gp_intel_before_runtimes(const struct gp_pci_gpu *gpu, const char *r
 /* What programs need that compute on Intel GPUs. */
 void gp_intel_check_compute(struct gp_exam *exam);
 
+/* intel_packages.c: the compute runtime that this release brings, "22.14"; "": none, or unknown. */
+const char *gp_intel_shipped_runtime(struct gp_exam *exam);
+
+struct gp_intel_need {
+    bool has_zero, has_cl; /* Level Zero and OpenCL are installed */
+    bool wants_zero;       /* something needs more than OpenCL */
+    bool is_older;         /* the release's packages are older than a GPU here */
+};
+
+/* Adds how to install what is missing. */
+void gp_intel_propose_packages(struct gp_exam *exam, const struct gp_intel_need *need);
+
+/* Adds how to install newer packages than the release has; false: none are known. */
+bool gp_intel_propose_elsewhere(struct gp_exam *exam);
+
+/* Whether OpenCL's loader knows a driver for Intel's GPUs. */
+bool gp_intel_has_opencl(struct gp_exam *exam);
+
+/* Reports a GPU that no runtime is for. `user`: what needs it, or NULL. */
+void gp_intel_report_before_runtimes(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                                     const char *user);
+
 /* intel_probe.c: adds to the finding that arguments of the kernel keep both drivers from a
  * GPU; false: they do not. */
 bool gp_intel_explain_probe(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
