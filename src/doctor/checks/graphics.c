@@ -451,6 +451,7 @@ static void check_vulkan(struct gp_exam *exam)
 {
     if (!exam->machine.is_driver_loaded) /* else driver.libraries does */
         gp_graphics_check_loader(exam);
+    gp_graphics_check_age(exam);
     if (has_driven(exam, GP_PCI_AMD)) {
         check_amdvlk(exam);
         const struct gp_finding *before = exam->last;

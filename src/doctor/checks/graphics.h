@@ -20,7 +20,10 @@ bool gp_graphics_report_renamed(struct gp_exam *exam, const char *const *starts,
 /* Likewise: reports if 32-bit Wine has no loader of Vulkan, or Steam on NixOS no 32-bit drivers. */
 void gp_graphics_check_loader(struct gp_exam *exam);
 
-/* Likewise: gp_opencl_knows(), which also reports if that cannot be read. */
+/* graphics_age.c: reports a Mesa that is older than a GPU. */
+void gp_graphics_check_age(struct gp_exam *exam);
+
+/* graphics_loader.c: gp_opencl_knows(), which also reports if that cannot be read. */
 bool gp_graphics_knows_opencl(struct gp_exam *exam, const char *word);
 
 #endif
