@@ -162,11 +162,19 @@ struct library {
     struct gp_gfxlist list; /* empty: unknown */
 };
 
-/* PyTorch's own builds, since the first in 1.8, have no code for this one:
- * ROCm/legacy-rocm-build#1471. */
+/* PyTorch's own builds have no code for these before a release ("": in none): since the first in
+ * 1.8 for gfx803 (ROCm/legacy-rocm-build#1471); pytorch/builder, PYTORCH_ROCM_ARCH. */
 static bool is_without(const char *name, const struct library *library)
 {
-    return (library->is_wheel && strcmp(name, "gfx803") == 0) || is_unserved(name, library->rocm);
+    static const struct {
+        const char *name, *first;
+    } wheels[] = {{"gfx803", ""},  {"gfx1010", ""},    {"gfx1011", ""},
+                  {"gfx1012", ""}, {"gfx1101", "2.6"}, {"gfx1102", "2.6"}};
+    for (size_t i = 0; library->is_wheel && i < GP_ARRAY_LEN(wheels); i++)
+        if (strcmp(name, wheels[i].name) == 0 &&
+            (!wheels[i].first[0] || gp_version_compare(library->torch, wheels[i].first) < 0))
+            return true;
+    return is_unserved(name, library->rocm);
 }
 
 /* The first GPU for which there is no code; NULL: one of them has, or it is unknown. */
