@@ -268,6 +268,20 @@ static void propose_build(struct gp_exam *exam, const struct gp_torch *torch)
                    build_like("2.0")->rocm);
 }
 
+/* Whether the environment is of a program that makes pictures or texts on a GPU, in whose folder it
+ * is: ComfyUI, the web interfaces for Stable Diffusion and for texts. */
+static bool is_of_program(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char *const files[] = {"comfy/model_management.py", "webui.py", "one_click.py",
+                                        "modules/launch_utils.py"};
+    const char *end = strrchr(env->prefix, '/');
+    for (size_t i = 0; end && i < GP_ARRAY_LEN(files); i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%.*s/%s", (int)(end - env->prefix),
+                                                      env->prefix, files[i])))
+            return true;
+    return false;
+}
+
 /* One finding, however many environments have such a build. It is no problem if the GPU is not used
  * for computing. */
 static void check_torch(struct gp_exam *exam)
@@ -286,7 +300,8 @@ static void check_torch(struct gp_exam *exam)
             continue;
         if (others == 0) {
             first = torch;
-            is_wanted = is_wanted || (env->is_active && gp_gfx_has_card(&exam->machine));
+            is_wanted = is_wanted || ((env->is_active || is_of_program(exam, env)) &&
+                                      gp_gfx_has_card(&exam->machine));
             gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                            "PyTorch %s in %s is not built for AMD GPUs: it computes on the CPU",
                            torch.version, env->prefix);
