@@ -260,14 +260,21 @@ static const struct {
 /* Integrated GPUs that compute well enough as their relatives. */
 static const char *const integrated[] = {"gfx1035", "gfx1103"};
 
+static bool has_vulkan(struct gp_exam *exam)
+{
+    for (size_t i = 0; gp_ollama_folders[i]; i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/vulkan", gp_ollama_folders[i])))
+            return true;
+    return false;
+}
+
 /* Whether it is worth using: a card, or one of these where Ollama does not have Vulkan. */
 static bool is_meant(struct gp_exam *exam, const char *name)
 {
     if (gp_gfx_has_card(&exam->machine))
         return true;
-    for (size_t i = 0; gp_ollama_folders[i]; i++)
-        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/vulkan", gp_ollama_folders[i])))
-            return false;
+    if (has_vulkan(exam))
+        return false;
     for (size_t i = 0; i < GP_ARRAY_LEN(integrated); i++)
         if (strcmp(name, integrated[i]) == 0)
             return true;
@@ -430,6 +437,34 @@ static void report_unset(struct gp_exam *exam, const struct server *server, cons
     gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
 }
 
+/* Whether it is a card that no model with code is a relative of, and nothing of the service's
+ * settings is for it, nor a part of this release. */
+static bool is_without_relative(struct gp_exam *exam, const char *gfx)
+{
+    struct gp_service_setting set[1];
+    return strcmp(gfx, "gfx803") == 0 && !has_vulkan(exam) &&
+           gp_service_is_installed(exam, "ollama.service") && !find_server(exam).is_by_hand &&
+           gp_service_settings(exam, override_name, set, 1) == 0;
+}
+
+/* Newer releases can reach it by Vulkan. */
+static void report_no_relative(struct gp_exam *exam, const char *place, const char *gfx)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Ollama computes on the CPU: its ROCm has no code for this AMD GPU (%s)", gfx);
+    gp_exam_evidence(exam, place, "%s", gfx);
+    gp_exam_why(exam, "Nor is there a similar model with code that it could be taken for.");
+    if (exam->machine.distro == GP_DISTRO_ARCH)
+        gp_exam_command(exam, "its part for Vulkan", "sudo pacman -Syu ollama ollama-vulkan");
+    else
+        gp_exam_command(exam, "a newer release, which can use the GPU by Vulkan",
+                        "curl -fsSL https://ollama.com/install.sh | sh");
+    gp_exam_command(exam, "in [Service] add the line below", "sudo systemctl edit ollama");
+    gp_exam_advice(exam, "Environment=\"OLLAMA_VULKAN=1\"");
+    gp_exam_command(exam, "", "sudo systemctl restart ollama");
+    gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
+}
+
 /* The only AMD GPU is of a model that Ollama must be set to take for another one. */
 static void report_amd(struct gp_exam *exam)
 {
@@ -437,8 +472,13 @@ static void report_amd(struct gp_exam *exam)
     struct gp_service_setting all[SERVICES], *set = NULL;
     struct gp_gfxlist targets;
     const char *place = gp_amd_targets(exam, &targets);
-    if (targets.count != 1 || is_supported(exam, targets.names[0]) ||
-        !is_meant(exam, targets.names[0]))
+    if (targets.count != 1 || is_supported(exam, targets.names[0]))
+        return;
+    if (is_without_relative(exam, targets.names[0])) {
+        report_no_relative(exam, place, targets.names[0]);
+        return;
+    }
+    if (!is_meant(exam, targets.names[0]))
         return;
     const char *value = relative_of(targets.names[0]);
     struct server server = find_server(exam);
