@@ -255,6 +255,14 @@ static void propose_build(struct gp_exam *exam, const struct gp_torch *torch)
     gp_exam_torch(exam, env, "for the GPUs that ROCm supports",
                   gp_exam_text(exam, "'torch==%s.*'", row->torch),
                   gp_exam_text(exam, "https://download.pytorch.org/whl/rocm%s", row->rocm));
+    const char *gfx, *like = gp_amd_wheel_override(exam, row->torch, row->rocm, &gfx);
+    if (like)
+        gp_exam_command(exam,
+                        gp_exam_text(exam,
+                                     "it has no code for a %s, but for a near relative; AMD "
+                                     "does not support this",
+                                     gfx),
+                        "export HSA_OVERRIDE_GFX_VERSION=%s", like);
     if (!env->python[0] || gp_version_compare(env->python, first_python) >= 0)
         return;
     gp_exam_why(exam,

@@ -27,6 +27,11 @@ const char *gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret);
 bool gp_amd_read_override(const char *value, char ret[GP_GFX_NAME]);
 void gp_amd_check_code(struct gp_exam *exam);
 
+/* The value by which PyTorch's own build of a release runs on the GPUs, because it has code only
+ * for a near relative, and their name; NULL: it needs none, or there is none, or it is set. */
+const char *gp_amd_wheel_override(struct gp_exam *exam, const char *torch, const char *rocm,
+                                  const char **ret_name);
+
 /* Environment variables that hide the GPUs. */
 void gp_amd_check_masks(struct gp_exam *exam);
 

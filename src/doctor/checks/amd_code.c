@@ -187,6 +187,14 @@ static const char *find_missing(const struct gp_gfxlist *targets, const struct l
     return targets->count > 0 ? targets->names[0] : NULL;
 }
 
+/* What builds have code for, where their files do not say. */
+static void assume_targets(struct gp_gfxlist *list, bool is_wheel)
+{
+    const char *names =
+        is_wheel ? "=gfx900 =gfx1030 =gfx1100" : "=gfx900 =gfx1010 =gfx1030 =gfx1100";
+    gp_gfxlist_find(list, names, strlen(names), "=");
+}
+
 /* The newest release for ROCm and this Python; NULL: the installed one is as new. */
 static const struct gp_torch_rocm *newest_release(const struct library *library)
 {
@@ -240,12 +248,27 @@ static void propose_newer(struct gp_exam *exam, const struct library *library, c
                   gp_exam_text(exam, "https://download.pytorch.org/whl/rocm%s", row->rocm));
 }
 
+const char *gp_amd_wheel_override(struct gp_exam *exam, const char *torch, const char *rocm,
+                                  const char **ret_name)
+{
+    const struct library library = {.torch = torch, .rocm = rocm, .is_wheel = true};
+    struct gp_gfxlist targets, assumed = {.count = 0};
+    (void)gp_amd_targets(exam, &targets);
+    const char *name = gp_machine_variable(&exam->machine, override_name)
+                           ? NULL
+                           : find_missing(&targets, &library);
+    assume_targets(&assumed, true);
+    const struct relative *like = name ? relative_of(name, &assumed) : NULL;
+    *ret_name = name ? gp_exam_text(exam, "%s", name) : "";
+    return like ? like->version : NULL;
+}
+
 static void report(struct gp_exam *exam, const struct library *library, const char *name,
                    bool is_overridden)
 {
     struct gp_gfxlist assumed = library->list;
     if (assumed.count == 0)
-        gp_gfxlist_find(&assumed, "=gfx900 =gfx1010 =gfx1030 =gfx1100", 34, "=");
+        assume_targets(&assumed, library->is_wheel);
     const struct relative *like = relative_of(name, &assumed);
     gp_exam_report(exam, library->env ? gp_pyenv_verdict(library->env, true) : GP_VERDICT_WARN,
                    "%s has no code for this AMD GPU (%s)", library->words, name);
