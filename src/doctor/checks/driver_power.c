@@ -224,6 +224,73 @@ static bool report_hanging(struct gp_exam *exam, const char *params_path, const 
     return false;
 }
 
+/* ---- memory that a suspend has lost ---- */
+
+/* The first error of a program that draws the screen after the machine woke up; NULL: none. */
+static const struct gp_log_line *lost_picture(struct gp_exam *exam)
+{
+    static const char programs[] = "Xorg,X,Xwayland,gnome-shell,mutter-x11-fram,kwin_wayland,"
+                                   "kwin_x11,plasmashell,cinnamon,muffin,marco,xfwm4,Hyprland,"
+                                   "sway,cosmic-comp,budgie-wm,picom,compiz,sddm-greeter";
+    /* Errors of the graphics engine, such as of textures that are gone. */
+    enum { ENGINE = 13, MEMORY = 31, PUSH_BUFFER = 32, CLASS = 69 };
+    const struct gp_log *log = gp_log_of(exam);
+    bool is_awake = false;
+    for (size_t i = 0; i < log->count; i++) {
+        const struct gp_kmsg *k = &log->lines[i].kmsg;
+        is_awake = is_awake || k->kind == GP_KMSG_RESUMED;
+        if (is_awake && k->kind == GP_KMSG_XID && gp_exam_is_listed(programs, k->process) &&
+            (k->code == ENGINE || k->code == MEMORY || k->code == PUSH_BUFFER || k->code == CLASS))
+            return &log->lines[i];
+    }
+    return NULL;
+}
+
+/* The units are in a package of their own there; a copy of a machine may lack all units. */
+static void add_services(struct gp_exam *exam)
+{
+    if (gp_service_is_installed(exam, "nvidia-suspend.service") ||
+        !gp_service_is_installed(exam, "systemd-suspend.service"))
+        return;
+    if (exam->machine.distro == GP_DISTRO_FEDORA && !gp_machine_is_ostree(&exam->machine))
+        gp_exam_command(exam, "the driver's services for it, from RPM Fusion",
+                        "sudo dnf install xorg-x11-drv-nvidia-power");
+    else if (exam->machine.distro == GP_DISTRO_DEBIAN)
+        gp_exam_command(exam, "the driver's services for it",
+                        "sudo apt install nvidia-suspend-common");
+}
+
+static void keep_memory(struct gp_exam *exam)
+{
+    add_services(exam);
+    gp_exam_module_setting(exam, "keep GPU memory across suspend", "nvidia-suspend.conf",
+                           gp_exam_text(exam, "options %s NVreg_PreserveVideoMemoryAllocations=1",
+                                        gp_exam_quoted(exam, gp_driver_module_name(exam))));
+    gp_exam_command(exam, "",
+                    "sudo systemctl enable nvidia-suspend nvidia-hibernate nvidia-resume");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+}
+
+/* The desktop's pictures were in memory that the suspend has lost. */
+static bool report_picture(struct gp_exam *exam, const char *path, const char *where,
+                           const char *text)
+{
+    const struct gp_log_line *line = lost_picture(exam);
+    if (!line)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the picture is broken since this machine was suspended: the driver does not "
+                   "preserve GPU memory");
+    gp_exam_evidence(exam, where, "%s", text);
+    gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+    gp_exam_evidence(exam, path, "PreserveVideoMemoryAllocations: 0");
+    gp_exam_why(exam, "What the desktop had in the GPU's memory is gone after a suspend: garbled "
+                      "windows, a black screen, or a desktop that restarts.");
+    keep_memory(exam);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 /* Suspending loses CUDA's memory unless the module is set to keep it. */
 static void check_suspend(struct gp_exam *exam)
 {
@@ -237,7 +304,7 @@ static void check_suspend(struct gp_exam *exam)
         return;
     const struct gp_log_known *failed = gp_log_known_of(
         exam, "ollama.init-999,ollama.init-3,ollama.context-unknown,torch.unknown-error,cuda.999");
-    if (!failed && (!params || is_kept))
+    if (!failed && (!params || is_kept || report_picture(exam, path, where, text)))
         return;
     if (failed)
         gp_exam_report(exam, GP_VERDICT_WARN,
@@ -259,12 +326,7 @@ static void check_suspend(struct gp_exam *exam)
     bool is_wayland = session && strcmp(session, "wayland") == 0;
     if (is_kept || (!failed && !is_wayland))
         return;
-    gp_exam_module_setting(exam, "keep GPU memory across suspend", "nvidia-suspend.conf",
-                           gp_exam_text(exam, "options %s NVreg_PreserveVideoMemoryAllocations=1",
-                                        gp_exam_quoted(exam, gp_driver_module_name(exam))));
-    gp_exam_command(exam, "",
-                    "sudo systemctl enable nvidia-suspend nvidia-hibernate nvidia-resume");
-    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    keep_memory(exam);
 }
 
 /* ---- Dynamic Boost ---- */
