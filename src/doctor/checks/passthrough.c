@@ -9,6 +9,8 @@
 #include "doctor/readers/log.h"
 #include "doctor/version.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Whether a value gives a whole GPU of this host, or that one (`only`): "0000:01:00,pcie=1",
@@ -60,6 +62,57 @@ static const char *proxmox_machine(struct gp_exam *exam, const struct gp_pci_gpu
     return NULL;
 }
 
+/* A number of an attribute, " bus='0x01'", in a part of a definition; 0: it is not there. */
+static unsigned attribute(const char *text, size_t n, const char *name)
+{
+    const char *found = memmem(text, n, name, strlen(name));
+    return found ? (unsigned)strtoul(found + strlen(name) + 1, NULL, 16) : 0;
+}
+
+/* Whether a <hostdev> of a definition of libvirt's is this GPU. */
+static bool is_hostdev(const char *text, size_t n, const struct gp_pci_gpu *gpu)
+{
+    static const char place[] = "<source";
+    const char *source = memmem(text, n, place, strlen(place));
+    size_t rest = source ? n - (size_t)(source - text) : 0;
+    char address[40];
+    if (!source || !memmem(source, rest, " bus=", 5))
+        return false;
+    (void)snprintf(address, sizeof(address), "%04x:%02x:%02x.%x",
+                   attribute(source, rest, " domain="), attribute(source, rest, " bus="),
+                   attribute(source, rest, " slot="), attribute(source, rest, " function="));
+    return strcmp(address, gpu->bus_id) == 0;
+}
+
+static bool has_hostdev(const char *text, const struct gp_machine *m)
+{
+    static const char start[] = "<hostdev ", end[] = "</hostdev>";
+    for (const char *p = text; p && (p = strstr(p, start)); p += strlen(start)) {
+        const char *last = strstr(p, end);
+        for (size_t i = 0; i < m->gpu_count && last; i++)
+            if (is_hostdev(p, (size_t)(last - p), &m->gpus[i]))
+                return true;
+    }
+    return false;
+}
+
+/* The definition of a virtual machine of libvirt's with a whole GPU of the host; NULL: none. */
+static const char *libvirt_machine(struct gp_exam *exam)
+{
+    enum { MOST = 64 };
+    static const char folder[] = "/etc/libvirt/qemu";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < MOST; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        if (strstr(names[i], ".xml") &&
+            has_hostdev(gp_files_text(&exam->files, &exam->arena, path, 1 << 17, NULL),
+                        &exam->machine))
+            return path;
+    }
+    return NULL;
+}
+
 /* What gives a GPU of this host to virtual machines; NULL: nothing. */
 static const char *setting_of(struct gp_exam *exam)
 {
@@ -67,7 +120,7 @@ static const char *setting_of(struct gp_exam *exam)
     const char *found = proxmox_machine(exam, NULL);
     for (size_t i = 0; i < m->gpu_count && !found; i++)
         found = gp_driver_handed_over_by(exam, &m->gpus[i]);
-    return found;
+    return found ? found : libvirt_machine(exam);
 }
 
 bool gp_passthrough_applies(struct gp_exam *exam)
@@ -282,6 +335,69 @@ static void report_console(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
                           : "initcall_blacklist=sysfb_init");
 }
 
+/* ---- groups of the IOMMU ---- */
+
+/* The bus below which the functions of a device are: "0000:01:00." */
+static bool is_same_card(const char *a, const char *b)
+{
+    size_t n = strcspn(a, ".");
+    return strncmp(a, b, n) == 0 && b[n] == '.';
+}
+
+/* The devices of a GPU's group that a driver of the host has, as evidence. *ret_card: whether all
+ * of them are parts of its card. Bridges stay with the host, and do no harm. */
+static size_t show_group(struct gp_exam *exam, const struct gp_pci_gpu *gpu, bool *ret_card)
+{
+    enum { MOST = 6 };
+    const char *folder =
+        gp_exam_text(exam, "/sys/bus/pci/devices/%s/iommu_group/devices", gpu->bus_id);
+    char **names, kind[16], driver[GP_PATH_SIZE];
+    size_t count = 0;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    *ret_card = true;
+    for (long i = 0; i < n && count < MOST; i++) {
+        const char *device = gp_exam_text(exam, "/sys/bus/pci/devices/%s", names[i]);
+        const char *link = gp_exam_text(exam, "%s/driver", device);
+        if (strcmp(names[i], gpu->bus_id) == 0 ||
+            !gp_files_line(&exam->files, gp_exam_text(exam, "%s/class", device), kind,
+                           sizeof(kind)) ||
+            strncmp(kind, "0x06", 4) == 0 || !gp_files_link(&exam->files, link, driver))
+            continue;
+        const char *name = strrchr(driver, '/') ? strrchr(driver, '/') + 1 : driver;
+        if (strcmp(name, "vfio-pci") == 0)
+            continue;
+        gp_exam_evidence(exam, link, "%s", name);
+        *ret_card = *ret_card && is_same_card(gpu->bus_id, names[i]);
+        count++;
+    }
+    return count;
+}
+
+/* A virtual machine did not start, as the host keeps a device of the GPU's group. */
+static bool report_group(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    const struct gp_log_known *line = gp_log_known_for(exam, "vfio.group", gpu->bus_id);
+    bool is_card = false;
+    if (!line || !line->address[0])
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "a virtual machine does not get GPU %s: this host uses another device of its "
+                   "IOMMU group",
+                   gpu->bus_id);
+    gp_log_show_known(exam, line);
+    size_t count = show_group(exam, gpu, &is_card);
+    gp_exam_why(exam, "The devices of a group can reach each other without the IOMMU, so they are "
+                      "given to a virtual machine together, or not at all.");
+    if (count == 0 || is_card)
+        gp_exam_advice(exam, "add the card's other functions, as its sound and USB, to the virtual "
+                             "machine, too");
+    if (count == 0 || !is_card)
+        gp_exam_advice(exam, "devices of the group that are not of this card: give them to the "
+                             "virtual machine, too, or put the card into another slot (one that "
+                             "belongs to the CPU), and update the firmware");
+    return true;
+}
+
 void gp_passthrough_check(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -289,6 +405,8 @@ void gp_passthrough_check(struct gp_exam *exam)
         return;
     for (size_t i = 0; i < m->gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &m->gpus[i];
+        if (report_group(exam, gpu))
+            continue;
         const char *setting = gp_driver_handed_over_by(exam, gpu);
         const char *split = setting ? splits(exam, gpu) : NULL;
         if (split && strcmp(gpu->driver, "vfio-pci") == 0)

@@ -279,12 +279,19 @@ int gp_log_open(const struct gp_files *files, const char **ret_path)
     return error;
 }
 
-/* The lines of one log since the last boot that it tells; in the toolkit's, since its last start.
+/* Whether a program writes this line when it starts: what is before it is past. */
+static bool is_start(const char *text)
+{
+    static const char toolkit[] =
+        "-- WARNING, the following logs are for debugging purposes only --";
+    return strcmp(text, toolkit) == 0 || strstr(text, ": starting up libvirt version: ");
+}
+
+/* The lines of one log since the last boot that it tells; in some, since the program's last start.
  */
 static void read_program(struct gp_exam *exam, struct gp_log *log, const char *path,
                          const char *all, size_t length)
 {
-    static const char start[] = "-- WARNING, the following logs are for debugging purposes only --";
     char text[LINE_SIZE];
     size_t n, before = log->known_count;
     struct reader r = {.exam = exam, .log = log, .path = path};
@@ -293,7 +300,7 @@ static void read_program(struct gp_exam *exam, struct gp_log *log, const char *p
     while (gp_lines_next(&lines, &line, &n)) {
         struct gp_kmsg k;
         (void)snprintf(text, sizeof(text), "%.*s", (int)(n < LINE_SIZE ? n : LINE_SIZE - 1), line);
-        if (strcmp(text, start) == 0 || (gp_kmsg_parse(text, &k) && k.kind == GP_KMSG_BOOT))
+        if (is_start(text) || (gp_kmsg_parse(text, &k) && k.kind == GP_KMSG_BOOT))
             log->known_count = before;
         keep_known(&r, text);
     }
@@ -339,6 +346,23 @@ static void read_pods(struct gp_exam *exam, struct gp_log *log)
             continue;
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
         const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 4, &length);
+        read_program(exam, log, path, all, length);
+        count++;
+    }
+}
+
+/* What QEMU said of libvirt's virtual machines. */
+static void read_virtual_machines(struct gp_exam *exam, struct gp_log *log)
+{
+    static const char folder[] = "/var/log/libvirt/qemu";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names), count = 0;
+    for (long i = 0; i < n && count < MOST_FILES; i++) {
+        size_t length = 0, size = strlen(names[i]);
+        if (size < 4 || strcmp(names[i] + size - 4, ".log") != 0)
+            continue;
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
         read_program(exam, log, path, all, length);
         count++;
     }
@@ -440,6 +464,7 @@ static void read_log(struct gp_exam *exam, struct gp_log *log)
     }
     read_programs(exam, log);
     read_pods(exam, log);
+    read_virtual_machines(exam, log);
     (void)gp_docker_each(exam, read_container, log);
     read_dated(exam, log);
 }
