@@ -110,17 +110,58 @@ static void check_conda(struct gp_exam *exam)
                version);
 }
 
-/* Whether a user has installed this runtime of Flatpak. */
-static bool has_own_runtime(struct gp_exam *exam, const char *name)
+enum { USERS_MOST = 64 };
+
+static const char gl_mark[] = "org.freedesktop.Platform.GL.nvidia-";
+
+/* The installations of Flatpak, "/home/ada/.local/share/flatpak": first the system's; "": no more.
+ */
+static const char *flatpak_folder(struct gp_exam *exam, char **users, long user_count, long i)
 {
-    char **users;
+    if (i == 0)
+        return "/var/lib/flatpak";
+    return i <= user_count && i <= USERS_MOST
+               ? gp_exam_text(exam, "/home/%s/.local/share/flatpak", users[i - 1])
+               : "";
+}
+
+/* What all installations of Flatpak have; the programs of one use the runtimes of the others. */
+struct flatpak {
+    const char *folder, *other; /* where a copy of another version is */
+    const char *mesa;           /* where Mesa's libraries are */
+    bool has_copy, has_programs;
+};
+
+static void look_at_runtimes(struct gp_exam *exam, const char *folder, const char *version,
+                             struct flatpak *all)
+{
+    const char *runtimes = gp_exam_text(exam, "%s/runtime", folder);
+    char **found;
+    long n = gp_files_list(&exam->files, &exam->arena, runtimes, &found);
+    for (long i = 0; i < n; i++) {
+        if (strcmp(found[i], "org.freedesktop.Platform.GL.default") == 0 && !all->mesa)
+            all->mesa = runtimes;
+        if (strncmp(found[i], gl_mark, strlen(gl_mark)) != 0)
+            continue;
+        all->has_copy = all->has_copy || strcmp(found[i] + strlen(gl_mark), version) == 0;
+        all->other = found[i];
+        all->folder = runtimes;
+    }
+}
+
+static struct flatpak flatpak_of(struct gp_exam *exam, const char *version)
+{
+    struct flatpak all = {0};
+    char **users, **programs;
     long n = gp_files_list(&exam->files, &exam->arena, "/home", &users);
-    for (long i = 0; i < n; i++)
-        if (gp_files_exist(
-                &exam->files,
-                gp_exam_text(exam, "/home/%s/.local/share/flatpak/runtime/%s", users[i], name)))
-            return true;
-    return false;
+    const char *folder;
+    for (long i = 0; (folder = flatpak_folder(exam, users, n, i))[0]; i++) {
+        look_at_runtimes(exam, folder, version, &all);
+        all.has_programs =
+            all.has_programs || gp_files_list(&exam->files, &exam->arena,
+                                              gp_exam_text(exam, "%s/app", folder), &programs) > 0;
+    }
+    return all;
 }
 
 /* Only Flathub has the copies: true if it is not among the remotes, with the fix reported. */
@@ -144,36 +185,28 @@ static bool fix_without_flathub(struct gp_exam *exam, const char *name)
 /* Flatpak has its own copy of the libraries for each version: "…GL.nvidia-550-54-14". */
 static void check_flatpak(struct gp_exam *exam)
 {
-    static const char top[] = "/var/lib/flatpak/runtime",
-                      mark[] = "org.freedesktop.Platform.GL.nvidia-";
+    const struct gp_machine *m = &exam->machine;
     char version[32];
-    char **found;
-    const char *other = NULL;
-    bool has_mesa = false;
-    long n = gp_files_list(&exam->files, &exam->arena, top, &found);
-    (void)snprintf(version, sizeof(version), "%s", exam->machine.driver);
+    (void)snprintf(version, sizeof(version), "%s", m->driver);
     for (char *p = version; *p; p++)
         *p = *p == '.' ? '-' : *p;
-    for (long i = 0; i < n; i++) {
-        has_mesa = has_mesa || strcmp(found[i], "org.freedesktop.Platform.GL.default") == 0;
-        if (strncmp(found[i], mark, strlen(mark)) != 0)
-            continue;
-        if (strcmp(found[i] + strlen(mark), version) == 0)
-            return;
-        other = found[i];
-    }
-    if ((!other && !has_mesa) || has_own_runtime(exam, gp_exam_text(exam, "%s%s", mark, version)))
+    const struct flatpak all = flatpak_of(exam, version);
+    const char *other = all.other;
+    if ((!other && !all.mesa) || all.has_copy)
         return;
-    gp_exam_report(exam, other ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "Flatpak has no libraries for driver %s", exam->machine.driver);
-    gp_exam_evidence(exam, top, "%s", other ? other : "only Mesa's, none of NVIDIA");
+    /* Another GPU's Mesa may be what its programs are to use. */
+    bool is_lacking = other || (all.has_programs && m->gpu_count == m->nvidia_count);
+    gp_exam_report(exam, is_lacking ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "Flatpak has no libraries for driver %s", m->driver);
+    gp_exam_evidence(exam, other ? all.folder : all.mesa, "%s",
+                     other ? other : "only Mesa's, none of NVIDIA");
     gp_exam_why(exam, "Programs from Flatpak bring their own copy of the driver's libraries, which "
                       "must have the module's version; without it they do not use the GPU.");
-    if (fix_without_flathub(exam, gp_exam_text(exam, "%s%s", mark, version)))
+    if (fix_without_flathub(exam, gp_exam_text(exam, "%s%s", gl_mark, version)))
         return;
     gp_exam_command(exam, "install the copy for this driver", "flatpak update");
     /* Some copies are named without the last number: nvidia-396-24 is of 396.24.02, too. */
-    const char *name = other ? other + strlen(mark) : "";
+    const char *name = other ? other + strlen(gl_mark) : "";
     if (name[0] && strncmp(name, version, strlen(name)) == 0 && version[strlen(name)] == '-')
         gp_exam_command(exam, "until that one is published: use the copy that is installed",
                         "FLATPAK_GL_DRIVERS=nvidia-%s flatpak run APP", gp_exam_quoted(exam, name));
