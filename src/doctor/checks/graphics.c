@@ -18,11 +18,23 @@
 
 /* ---- variables ---- */
 
+/* What the programs of a session get: this shell's value, or if it has none, as with sudo, that of
+ * the files for all sessions. One that a shell would have to compute is unknown. */
+static const char *session_value(struct gp_exam *exam, const char *name)
+{
+    const char *place, *own = gp_machine_variable(&exam->machine, name);
+    const char *value = own ? own : gp_assignment_last(exam, name, &place);
+    return !own && value && strpbrk(value, "$`~") ? NULL : value;
+}
+
 static void mend_variable(struct gp_exam *exam, const char *name, const char *value,
                           const char *note)
 {
     gp_exam_evidence(exam, name, "%s", value);
-    gp_exam_unset(exam, name, note);
+    if (gp_machine_variable(&exam->machine, name))
+        gp_exam_unset(exam, name, note);
+    else
+        gp_exam_unset_for_all(exam, name);
 }
 
 /* Lists of files of drivers. */
@@ -35,7 +47,7 @@ static void check_lists(struct gp_exam *exam)
                  {"__EGL_VENDOR_LIBRARY_FILENAMES", "EGL finds no driver"}};
     char file[GP_PATH_SIZE];
     for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
-        const char *value = gp_machine_variable(&exam->machine, lists[i].name), *rest = value;
+        const char *value = session_value(exam, lists[i].name), *rest = value;
         bool has_any = !value || !*value;
         while (rest && gp_search_path_next(&rest, ":", file))
             has_any = has_any || gp_files_exist(&exam->files, file);
@@ -60,7 +72,7 @@ static void check_software(struct gp_exam *exam)
                 {"MESA_LOADER_DRIVER_OVERRIDE", "kms_swrast"},
                 {"MESA_LOADER_DRIVER_OVERRIDE", "llvmpipe"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
-        const char *value = gp_machine_variable(&exam->machine, rows[i].name);
+        const char *value = session_value(exam, rows[i].name);
         if (!value || strcasecmp(value, rows[i].value) != 0)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "%s makes OpenGL render on the CPU", rows[i].name);
@@ -158,7 +170,7 @@ static const char *video_driver(struct gp_exam *exam, const char *name)
 static void check_video_of_nvidia(struct gp_exam *exam)
 {
     static const char name[] = "LIBVA_DRIVER_NAME", own[] = "nvidia";
-    const char *value = gp_machine_variable(&exam->machine, name);
+    const char *value = session_value(exam, name);
     if (!value || strcmp(value, own) != 0 || exam->machine.nvidia_count == 0 ||
         exam->machine.container || video_driver(exam, own) ||
         gp_machine_variable(&exam->machine, "LIBVA_DRIVERS_PATH") ||
@@ -166,10 +178,10 @@ static void check_video_of_nvidia(struct gp_exam *exam)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s names a driver that is not installed: %s", name,
                    "programs decode video on the CPU");
-    gp_exam_evidence(exam, name, "%s", value);
     gp_exam_evidence(exam, "dri/nvidia_drv_video.so", "not in any of the usual directories");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_NVIDIA_VAAPI, NULL, NULL);
-    gp_exam_unset(exam, name, "or have VA-API choose a driver, on a laptop that of the other GPU");
+    mend_variable(exam, name, value,
+                  "or have VA-API choose a driver, on a laptop that of the other GPU");
 }
 
 void gp_graphics_check_variables(struct gp_exam *exam)
@@ -210,7 +222,7 @@ static void check_left_over(struct gp_exam *exam)
         {"LIBVA_DRIVER_NAME", "nvidia", "VA-API finds no driver"},
         {"VDPAU_DRIVER", "nvidia", "VDPAU finds no driver"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
-        const char *value = gp_machine_variable(&exam->machine, rows[i].name);
+        const char *value = session_value(exam, rows[i].name);
         if (!value || strcmp(value, rows[i].value) != 0)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "%s is set for an NVIDIA GPU, which is not here: %s",
@@ -223,7 +235,7 @@ static void check_video_name(struct gp_exam *exam)
 {
     static const char name[] = "LIBVA_DRIVER_NAME";
     static const char *const known[] = {"iHD", "i965", "radeonsi"};
-    const char *value = gp_machine_variable(&exam->machine, name), *other = NULL;
+    const char *value = session_value(exam, name), *other = NULL;
     if (!value || !value[0] || strcmp(value, "nvidia") == 0 || video_driver(exam, value) ||
         gp_machine_variable(&exam->machine, "LIBVA_DRIVERS_PATH"))
         return;
