@@ -42,6 +42,40 @@ static const char *last_line(struct gp_exam *exam, const char *path, const char 
     return found;
 }
 
+/* ---- a screen without a driver ---- */
+
+/* The GPU of a laptop's own screen, Intel's or AMD's, if no driver has it; NULL: one has. */
+static const struct gp_pci_gpu *undriven(const struct gp_machine *m)
+{
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if ((m->gpus[i].vendor == GP_PCI_INTEL || m->gpus[i].vendor == GP_PCI_AMD) &&
+            m->gpus[i].shows_screen && !m->gpus[i].driver[0])
+            return &m->gpus[i];
+    return NULL;
+}
+
+/* Installers of distributions leave nomodeset where they were started with it. */
+static bool report_no_modes(struct gp_exam *exam)
+{
+    static const char path[] = "/proc/cmdline", word[] = " nomodeset",
+                      manager[] = "/etc/systemd/system/display-manager.service";
+    char line[4096];
+    const struct gp_pci_gpu *gpu = undriven(&exam->machine);
+    if (!gpu || !gp_machine_is_laptop(&exam->files) || !gp_files_exist(&exam->files, manager) ||
+        !gp_files_line(&exam->files, path, line, sizeof(line)) || !strstr(line, word))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the GPU of this laptop's screen has no driver: nomodeset keeps it away");
+    gp_exam_evidence(exam, path, "%s", word + 1);
+    gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
+                     "missing");
+    gp_exam_why(exam, "The screen is then drawn by the CPU, slowly, without its resolutions or its "
+                      "brightness, and NVIDIA's GPU has no screen for its pictures.");
+    gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, word + 1, NULL);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 /* ---- tearing ---- */
 
 /* What Xorg says of a screen that gets its picture from another GPU, and cannot wait for it; NULL:
@@ -357,8 +391,9 @@ void gp_driver_check_hybrid(struct gp_exam *exam)
 {
     enum { FIRST_WITH_OFFLOAD = 435 };
     const struct gp_machine *m = &exam->machine;
-    if (m->container || !m->is_driver_loaded || !is_hybrid(m) || report_tearing(exam) ||
-        gp_version_major(m->driver) < FIRST_WITH_OFFLOAD || !is_on_demand(exam))
+    if (m->container || !m->is_driver_loaded || report_no_modes(exam) || !is_hybrid(m) ||
+        report_tearing(exam) || gp_version_major(m->driver) < FIRST_WITH_OFFLOAD ||
+        !is_on_demand(exam))
         return;
     const struct gp_finding *before = exam->last;
     for (size_t i = 0; i < GP_ARRAY_LEN(programs) && exam->last == before; i++)
