@@ -29,6 +29,10 @@ bool gp_driver_is_secure_boot_on(struct gp_exam *exam);
 bool gp_driver_is_of_tool(struct gp_exam *exam, const char *file);
 bool gp_driver_fix_by_tool(struct gp_exam *exam, const char *file);
 
+/* The mode in which Ubuntu's prime-select has NVIDIA's GPU on: "on-demand", or where the driver or
+ * the tool is too old for that, "nvidia". */
+const char *gp_driver_prime_mode(struct gp_exam *exam);
+
 /* A line of the kernel, or of a program that tried to load a module, that says that the kernel
  * rejected it for its signature; false: there is none. */
 bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const char **ret_text);

@@ -100,6 +100,15 @@ static bool is_of_prime(struct gp_exam *exam, const char *file)
     return n < 0 || gp_files_first(&exam->files, programs);
 }
 
+const char *gp_driver_prime_mode(struct gp_exam *exam)
+{
+    enum { FIRST_WITH_OFFLOAD = 435 };
+    unsigned branch = gp_version_major(gp_install_of(exam)->version);
+    bool is_old = gp_version_compare(exam->machine.distro_version, "20.04") < 0 &&
+                  strcmp(exam->machine.distro_id, "ubuntu") == 0;
+    return is_old || (branch > 0 && branch < FIRST_WITH_OFFLOAD) ? "nvidia" : "on-demand";
+}
+
 static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
 {
     const char *colon = strrchr(block->where, ':');
@@ -117,7 +126,7 @@ static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
         return;
     }
     if (is_of_prime(exam, file))
-        gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
+        gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, gp_driver_prime_mode(exam), NULL);
     else if (strncmp(file, "/etc/", 5) == 0 || strncmp(file, "/run/", 5) == 0)
         gp_exam_command(exam, "comment the lines out; the original file is kept next to it",
                         "sudo sed -i.before '/nvidia/s/^/#/' %s", gp_exam_quoted(exam, file));

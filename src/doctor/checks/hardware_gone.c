@@ -83,7 +83,7 @@ static bool report_rule(struct gp_exam *exam)
     bool is_of_prime = exam->machine.distro == GP_DISTRO_UBUNTU && strncmp(rule, "/etc/", 5) != 0 &&
                        strstr(rule, "pm-nvidia");
     if (is_of_prime && !is_prime_on(exam)) {
-        gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
+        gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, gp_driver_prime_mode(exam), NULL);
         gp_exam_command(exam, "if the file is still there: an older version left it", "sudo rm %s",
                         gp_exam_quoted(exam, rule));
     } else if (!is_of_prime && gp_files_exist(&exam->files, "/usr/bin/envycontrol")) {
