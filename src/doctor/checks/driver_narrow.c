@@ -73,12 +73,14 @@ static void fix_narrow(struct gp_exam *exam)
     const struct gp_install *in = gp_install_of(exam);
     enum gp_distro distro = exam->machine.distro;
     const char *of_arch = "nvidia-utils";
+    /* It has lib32-nvidia-470xx-utils, too. */
+    bool is_manjaro = strcmp(exam->machine.distro_id, "manjaro") == 0;
     if (in->run_trace[0] && in->package_count == 0) {
         gp_exam_advice(exam, "run NVIDIA's .run installer again, with --install-compat32-libs");
         return;
     }
     const char *package = distro == GP_DISTRO_DEBIAN ? package_of_debian(exam)
-                          : distro == GP_DISTRO_ARCH
+                          : distro == GP_DISTRO_ARCH || is_manjaro
                               ? gp_driver_libraries_package(exam, "-utils", of_arch)
                           : distro == GP_DISTRO_FEDORA ? package_of_fedora(exam)
                                                        : gp_driver_flavour(exam);
