@@ -98,6 +98,32 @@ static bool is_hiding(const char *mask, size_t entries)
     return entries == 0 || (mask[0] == '-' && entries == 1);
 }
 
+/* What a scheduler sets for a job without GPUs; the second is Slurm's word. */
+static bool is_refusal(const char *mask)
+{
+    return !mask[0] || strcmp(mask, "NoDevFiles") == 0;
+}
+
+/* How to request a GPU from the scheduler whose job this is (Slurm: by its word); NULL: it is in
+ * none. */
+static const char *request_of_job(const struct gp_exam *exam, bool is_slurm)
+{
+    static const struct {
+        const char *job, *advice;
+    } schedulers[] = {
+        {"SLURM_JOB_ID", "Slurm gave this job no GPU: request one, with --gres=gpu:1 or --gpus=1"},
+        {"PBS_JOBID", "PBS gave this job no GPU: request one, with qsub -l select=1:ngpus=1 "
+                      "(Torque: -l nodes=1:gpus=1)"},
+        {"LSB_JOBID", "LSF gave this job no GPU: request one, with bsub -gpu \"num=1\""},
+        {"SGE_TASK_ID", "Grid Engine gave this job no GPU: request one, with qsub -l gpu=1 (the "
+                        "resource's name is the cluster's)"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(schedulers); i++)
+        if ((i == 0 && is_slurm) || gp_machine_variable(&exam->machine, schedulers[i].job))
+            return schedulers[i].advice;
+    return NULL;
+}
+
 static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, size_t seen)
 {
     bool is_all = is_hiding(mask, entries);
@@ -116,11 +142,15 @@ static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, 
     if (!is_all)
         gp_exam_why(exam, "CUDA reads the list up to the first entry that names no GPU; a "
                           "duplicate entry hides all GPUs.");
-    if (strcmp(mask, "NoDevFiles") == 0) /* Slurm's word */
-        gp_exam_advice(exam,
-                       "Slurm gave this job no GPU: request one, with --gres=gpu:1 or --gpus=1");
-    else
-        gp_exam_command(exam, "show all GPUs", "unset CUDA_VISIBLE_DEVICES");
+    bool is_slurm = strcmp(mask, "NoDevFiles") == 0;
+    const char *request = is_refusal(mask) ? request_of_job(exam, is_slurm) : NULL;
+    if (request)
+        gp_exam_advice(exam, "%s", request);
+    if (!is_slurm)
+        gp_exam_command(exam,
+                        request ? "only if the GPUs of this machine are not shared by jobs"
+                                : "show all GPUs",
+                        "unset CUDA_VISIBLE_DEVICES");
 }
 
 /* ---- Slurm ---- */
