@@ -1,4 +1,4 @@
-/* A part of cuda.env: the network interfaces that variables name for NCCL and Gloo. */
+/* A part of cuda.env: the network interfaces and adapters that variables name for NCCL and Gloo. */
 #include "doctor/checks/cuda.h"
 #include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
@@ -33,13 +33,13 @@ static bool names_one(const char *list, bool is_prefix, char **names, long count
     return false;
 }
 
-/* Adds the interfaces that could be meant. */
-static void show_interfaces(struct gp_exam *exam, char **names, long count)
+/* Adds the entries of a folder that could be meant. */
+static void show_list(struct gp_exam *exam, const char *folder, char **names, long count)
 {
     const char *list = "";
     for (long i = 0; i < count && i < 16; i++)
         list = gp_exam_text(exam, "%s%s%s", list, list[0] ? ", " : "", names[i]);
-    gp_exam_evidence(exam, interfaces, "%s", list);
+    gp_exam_evidence(exam, folder, "%s", list);
 }
 
 static void report(struct gp_exam *exam, size_t i, const char *value, const char *file)
@@ -54,9 +54,36 @@ static void report(struct gp_exam *exam, size_t i, const char *value, const char
         gp_exam_assignments(exam, variables[i].name);
 }
 
+/* NCCL's choice among the adapters of InfiniBand and RoCE: if it names none, the GPUs of several
+ * machines exchange data through TCP. */
+static void check_adapters(struct gp_exam *exam)
+{
+    static const char name[] = "NCCL_IB_HCA", folder[] = "/sys/class/infiniband";
+    char **names;
+    const char *file = NULL, *value = gp_nccl_value(exam, name, &file);
+    long count = value && value[0] && value[0] != '^'
+                     ? gp_files_list(&exam->files, &exam->arena, folder, &names)
+                     : 0;
+    if (count <= 0 || names_one(value, true, names, count))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s names no network adapter of this machine: %s", name,
+                   value);
+    gp_exam_evidence(exam, file ? file : name, "%s", value);
+    if (!file)
+        gp_exam_assignments(exam, name);
+    show_list(exam, folder, names, count);
+    gp_exam_why(exam, "NCCL then finds no InfiniBand or RoCE (\"NET/IB : No device found\"), and "
+                      "exchanges data with other machines through TCP, which is much slower.");
+    if (file)
+        gp_nccl_remove(exam, name, file, "it then takes all that are up");
+    else
+        gp_exam_command(exam, "it then takes all that are up", "unset %s", name);
+}
+
 void gp_check_cuda_network(struct gp_exam *exam)
 {
     char **names;
+    check_adapters(exam);
     long count = gp_files_list(&exam->files, &exam->arena, interfaces, &names);
     for (size_t i = 0; i < GP_ARRAY_LEN(variables) && count > 0; i++) {
         const char *file = NULL; /* NCCL has its own */
@@ -67,7 +94,7 @@ void gp_check_cuda_network(struct gp_exam *exam)
             names_one(value, variables[i].is_prefix, names, count))
             continue;
         report(exam, i, value, file);
-        show_interfaces(exam, names, count);
+        show_list(exam, interfaces, names, count);
         gp_exam_why(exam, "%s, and so does everything that starts several processes with it.",
                     variables[i].failure);
         if (file)

@@ -1,6 +1,8 @@
 /* What multi-GPU programs depend on, as far as the driver and the kernel report it. */
 #include "doctor/checks/health.h"
 
+#include "doctor/tables.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -116,12 +118,18 @@ void gp_health_run_peers(struct gp_exam *exam)
 
 static const char folder[] = "/sys/class/infiniband";
 
+/* By the driver, or, if it was not asked, by the PCI ids. */
 static bool has_server_board(const struct gp_exam *exam)
 {
     struct gp_gpuset gpus;
+    const struct gp_machine *m = &exam->machine;
     gp_gpuset_answered(&gpus, exam);
     for (size_t i = 0; i < gpus.count; i++)
         if (strncmp(gp_device_text(gpus.gpus[i], GP_BRAND, ""), "GeForce", 7) != 0)
+            return true;
+    for (size_t i = 0; gpus.count == 0 && m->is_driver_loaded && i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_NVIDIA && m->gpus[i].chip &&
+            !strstr(m->gpus[i].chip->name, "GeForce"))
             return true;
     return false;
 }
