@@ -10,15 +10,11 @@ enum { MOST = 64 };
 
 static const struct {
     const char *program, *argument; /* a part of the service's name; "": any */
-} on_cpu[] = {{"comfy", "--cpu"},
-              {"", "--use-cpu all"},
-              {"", "--always-cpu"},
-              {"text-generation", "--cpu"},
-              {"vllm", "--device cpu"},
-              {"llama", "-ngl 0"},
-              {"llama", "--n-gpu-layers 0"},
-              {"llama", "--gpu-layers 0"},
-              {"llama", "--device none"}};
+} on_cpu[] = {
+    {"comfy", "--cpu"},           {"", "--use-cpu all"},     {"", "--always-cpu"},
+    {"text-generation", "--cpu"}, {"oobabooga", "--cpu"},    {"kobold", "--usecpu"},
+    {"vllm", "--device cpu"},     {"llama", "-ngl 0"},       {"llama", "--n-gpu-layers 0"},
+    {"llama", "--gpu-layers 0"},  {"llama", "--device none"}};
 
 /* Whether the words of the argument are in a command, not as a part of others. */
 static bool has_words(const char *command, const char *argument)
