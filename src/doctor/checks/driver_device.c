@@ -516,6 +516,8 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
         gp_exam_advice(exam, "%s", reason->fix);
         return;
     }
+    if (gp_driver_fix_cloud(exam, gpu))
+        return;
     if (gp_machine_is_virtual(&exam->files)) {
         if (refuses_guest(exam, gpu)) {
             gp_exam_why(exam, "Drivers before branch 465 refuse GeForce GPUs in a virtual machine "

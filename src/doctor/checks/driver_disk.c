@@ -191,6 +191,8 @@ void gp_driver_check_installed(struct gp_exam *exam)
                          in->nouveau.text);
         gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     }
+    if (gp_driver_fix_cloud(exam, gpu))
+        return;
     gp_driver_fix_install(exam);
     if (strcmp(gpu->driver, "nouveau") == 0 && in->nouveau.kind == GP_BLOCK_NONE &&
         gp_files_exist(&exam->files, "/usr/bin/kubelet")) {

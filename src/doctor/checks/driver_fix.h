@@ -132,6 +132,10 @@ void gp_driver_fix_image(struct gp_exam *exam);
 /* Adds a reboot, with a note on it; on a live system, what to do instead. */
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
 
+/* driver_cloud.c: the driver of a cloud that this GPU needs; false: it needs none. */
+struct gp_pci_gpu;
+bool gp_driver_fix_cloud(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
 /* driver_parts.c: the option for Debian's apt if the driver came from the backports; "". */
 const char *gp_driver_backports(struct gp_exam *exam);
 
