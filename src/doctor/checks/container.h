@@ -104,6 +104,11 @@ struct gp_docker_container;
 void gp_container_check_codecs(struct gp_exam *exam, const struct gp_docker_container *container);
 bool gp_container_is_for_video(const char *image);
 
+/* container_image.c: whether its image is for the CPU, though it gets a GPU; and the image of a
+ * program that computes on NVIDIA's GPUs only, NULL: another one, or it is started for the CPU */
+void gp_container_check_image(struct gp_exam *exam, const struct gp_docker_container *container);
+const char *gp_container_needs_gpu(const struct gp_docker_container *container);
+
 /* container_nvenc.c: whether this driver is new enough for it */
 void gp_container_check_nvenc(struct gp_exam *exam, const struct gp_docker_container *container);
 

@@ -191,6 +191,19 @@ static void report_mounted(struct gp_exam *exam, const struct gp_docker_containe
                          "of the loaded version");
 }
 
+/* Its image has no other purpose. */
+static void report_image(struct gp_exam *exam, const struct gp_docker_container *c,
+                         const char *image)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s was started without a GPU, which its program needs", c->name);
+    gp_exam_evidence(exam, c->config_path, "Image: %s", image);
+    gp_exam_evidence(exam, c->host_path, "no GPU is requested, and the runtime is not nvidia");
+    gp_exam_why(exam, "The host's driver, which works, is passed only into containers that ask "
+                      "for a GPU.");
+    advise_gpus(exam, c);
+}
+
 static const char visible[] = "NVIDIA_VISIBLE_DEVICES";
 
 /* Only NVIDIA's runtime reads the variable. Images set it to "all", also for those who compute on
@@ -355,12 +368,15 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
     const char *attempt = failure ? NULL : attempt_without(exam, c);
     const char *mounted = is_without(c) ? mounted_driver(exam, c) : NULL;
     const char *setting, *words;
+    const char *image = is_without(c) && !is_of_pod(c) ? gp_container_needs_gpu(c) : NULL;
     if (failure)
         report_failure(exam, c, GP_VERDICT_WARN, failure);
     else if (mounted)
         report_mounted(exam, c, mounted);
     else if ((setting = set_without(exam, c, &words)))
         report_set(exam, c, setting, words);
+    else if (image)
+        report_image(exam, c, image);
     else if (attempt)
         report_failure(exam, c, GP_VERDICT_INFO, attempt);
     else if (!c->is_running)
@@ -538,6 +554,7 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
     check_files(exam, c);
     gp_container_check_variant(exam, c);
     gp_container_check_codecs(exam, c);
+    gp_container_check_image(exam, c);
     gp_container_check_nvenc(exam, c);
     gp_container_check_dri(exam, c);
     gp_container_check_groups(exam, c);
