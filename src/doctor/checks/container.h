@@ -105,18 +105,16 @@ void gp_container_check_codecs(struct gp_exam *exam, const struct gp_docker_cont
 bool gp_container_is_for_video(const char *image);
 
 /* container_image.c: whether its image is for the CPU, though it gets a GPU; and the image of a
- * program that computes on NVIDIA's GPUs only, NULL: another one, or it is started for the CPU */
+ * program that computes on NVIDIA's GPUs only; NULL: another one, or it is started for the CPU */
 void gp_container_check_image(struct gp_exam *exam, const struct gp_docker_container *container);
-const char *gp_container_needs_gpu(const struct gp_docker_container *container);
+const char *gp_container_needs_gpu(struct gp_exam *exam,
+                                   const struct gp_docker_container *container);
 
 /* container_nvenc.c: whether this driver is new enough for it */
 void gp_container_check_nvenc(struct gp_exam *exam, const struct gp_docker_container *container);
 
 /* container_groups.c: whether the user of such a container may open them */
 void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *container);
-
-/* container_variant.c: whether its image is one that uses no GPU */
-void gp_container_check_variant(struct gp_exam *exam, const struct gp_docker_container *container);
 
 /* container_dri.c: whether such a container gets the files that it wants */
 void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *container);

@@ -368,7 +368,7 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
     const char *attempt = failure ? NULL : attempt_without(exam, c);
     const char *mounted = is_without(c) ? mounted_driver(exam, c) : NULL;
     const char *setting, *words;
-    const char *image = is_without(c) && !is_of_pod(c) ? gp_container_needs_gpu(c) : NULL;
+    const char *image = is_without(c) && !is_of_pod(c) ? gp_container_needs_gpu(exam, c) : NULL;
     if (failure)
         report_failure(exam, c, GP_VERDICT_WARN, failure);
     else if (mounted)
@@ -552,7 +552,6 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
         check_compute(exam, c);
     check_gpu(exam, c);
     check_files(exam, c);
-    gp_container_check_variant(exam, c);
     gp_container_check_codecs(exam, c);
     gp_container_check_image(exam, c);
     gp_container_check_nvenc(exam, c);

@@ -13,26 +13,39 @@ static const struct program {
         *word;       /* in the tags for NVIDIA's GPUs; "": in none, they are for these by default */
     const char *cpu; /* in the tags for the CPU; "": all that name no GPU are for it; NULL: it has
                         none, or chooses by itself */
-    const char *advice; /* the image to take in place of that for the CPU */
+    bool needs_gpu;  /* with a tag for NVIDIA's GPUs it does not run, or is of no use, without */
+    const char *nvidia, *intel, *amd; /* the image to take in place of that for the CPU, by the
+                                         maker of the GPU; NULL: there is none */
 } programs[] = {
-    {"vllm/vllm-openai", "", NULL, ""},
-    {"lmsysorg/sglang", "", NULL, ""},
-    {"huggingface/text-generation-inference", "", NULL, ""},
-    {"huggingface/text-embeddings-inference", "", "cpu",
+    {"vllm/vllm-openai", "", NULL, true, NULL, NULL, NULL},
+    {"lmsysorg/sglang", "", NULL, true, NULL, NULL, NULL},
+    {"huggingface/text-generation-inference", "", NULL, true, NULL, NULL, NULL},
+    {"huggingface/text-embeddings-inference", "", "cpu", true,
      "the tag without \"cpu-\" for A100 and A30, or with, in its place, \"turing-\" (T4, RTX 20), "
-     "\"86-\" (A10, A40, RTX 30), \"89-\" (L4, L40, RTX 40) or \"hopper-\" (H100)"},
-    {"ggml-org/llama.cpp", "cuda", "",
-     "the tag server-cuda, full-cuda or light-cuda, as server, full or light now"},
-    {"ggerganov/llama.cpp", "cuda", "",
+     "\"86-\" (A10, A40, RTX 30), \"89-\" (L4, L40, RTX 40) or \"hopper-\" (H100)",
+     NULL, NULL},
+    {"ggml-org/llama.cpp", "cuda", "", true, "add -cuda to the tag (server-cuda)",
+     "add -vulkan to the tag (server-vulkan)", "add -vulkan to the tag (server-vulkan)"},
+    {"ggerganov/llama.cpp", "cuda", "", true,
      "the same tag with -cuda (server-cuda), of ghcr.io/ggml-org/llama.cpp, the project's new "
-     "address"},
-    {"localai/localai", "cuda", "cpu",
-     "a tag with gpu-nvidia-cuda-12 in place of cpu, such as latest-aio-gpu-nvidia-cuda-12"},
-    {"onerahmet/openai-whisper-asr-webservice", "gpu", "",
-     "the same tag with -gpu, such as latest-gpu"},
-    {"immich-app/immich-machine-learning", "cuda", "", "the same tag with -cuda"},
-    {"speaches-ai/speaches", "cuda", "cpu", "the tag with -cuda in place of -cpu"},
-    {"fedirz/faster-whisper-server", "cuda", "cpu", "the tag with -cuda in place of -cpu"},
+     "address",
+     "the same tag with -vulkan, of ghcr.io/ggml-org/llama.cpp, the project's new address",
+     "the same tag with -vulkan, of ghcr.io/ggml-org/llama.cpp, the project's new address"},
+    {"localai/localai", "cuda", "cpu", true,
+     "a tag with gpu-nvidia-cuda-12 in place of cpu, such as latest-aio-gpu-nvidia-cuda-12", NULL,
+     NULL},
+    {"onerahmet/openai-whisper-asr-webservice", "gpu", "", true, "add -gpu to the tag (latest-gpu)",
+     NULL, NULL},
+    {"immich-app/immich-machine-learning", "cuda", "", true, "add -cuda to the tag (release-cuda)",
+     "add -openvino to the tag (release-openvino)", "add -rocm to the tag (release-rocm)"},
+    {"speaches-ai/speaches", "cuda", "cpu", true, "the tag with -cuda in place of -cpu", NULL,
+     NULL},
+    {"fedirz/faster-whisper-server", "cuda", "cpu", true, "the tag with -cuda in place of -cpu",
+     NULL, NULL},
+    {"linuxserver/faster-whisper", "gpu", "", false, "use the tag gpu", NULL, NULL},
+    {"tensorflow/tensorflow", "gpu", "", false, "add -gpu to the tag (latest-gpu)", NULL, NULL},
+    {"tensorflow/serving", "gpu", "", false, "add -gpu to the tag (latest-gpu)", NULL, NULL},
+    {"pytorch/torchserve", "gpu", "", false, "use a tag with gpu (latest-gpu)", NULL, NULL},
 };
 
 /* Words of tags for other vendors' GPUs and other processors. */
@@ -48,16 +61,22 @@ static bool ends_with(const char *text, size_t length, const char *end)
            (length == n || text[length - n - 1] == '/');
 }
 
-/* The program of an image, "ghcr.io/ggml-org/llama.cpp:server", and its tag; NULL: another one.
- * Without a tag, what is meant is latest; by a digest alone, nothing is known. */
-static const struct program *program_of(const char *image, const char **ret_tag)
+/* The tag of "repository:tag", "registry:5000/repository" or "repository:tag@sha256:…"; "": it is
+ * not known, by a digest alone. */
+static const char *tag_of(struct gp_exam *exam, const char *image)
+{
+    const char *slash = strrchr(image, '/'), *at = strchr(image, '@');
+    const char *colon = strchr(slash ? slash : image, ':');
+    if (colon && (!at || colon < at))
+        return gp_exam_text(exam, "%.*s", (int)strcspn(colon + 1, "@"), colon + 1);
+    return at ? "" : "latest";
+}
+
+/* The program of an image, "ghcr.io/ggml-org/llama.cpp:server"; NULL: another one. */
+static const struct program *program_of(const char *image)
 {
     const char *slash = strrchr(image, '/');
-    const char *colon = strchr(slash ? slash : image, ':');
-    size_t length = colon ? (size_t)(colon - image) : strlen(image);
-    *ret_tag = colon ? colon + 1 : "";
-    if (strchr(image, '@'))
-        return NULL;
+    size_t length = slash ? (size_t)(slash - image) + strcspn(slash, ":@") : strcspn(image, ":@");
     for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
         if (ends_with(image, length, programs[i].name))
             return &programs[i];
@@ -100,42 +119,73 @@ static bool is_started_for_cpu(const struct gp_docker_container *c)
     return false;
 }
 
-const char *gp_container_needs_gpu(const struct gp_docker_container *c)
+const char *gp_container_needs_gpu(struct gp_exam *exam, const struct gp_docker_container *c)
 {
-    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image"), *tag;
-    const struct program *p = image ? program_of(image, &tag) : NULL;
-    if (!p || !strstr(tag, p->word) || strstr(tag, "cpu") || is_for_others(tag) ||
-        is_started_for_cpu(c))
+    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    const struct program *p = image ? program_of(image) : NULL;
+    const char *tag = p ? tag_of(exam, image) : "";
+    if (!tag[0] || !p->needs_gpu || !strstr(tag, p->word) || strstr(tag, "cpu") ||
+        is_for_others(tag) || is_started_for_cpu(c))
         return NULL;
     return image;
 }
 
-/* The program of an image for the CPU; NULL: it is none. */
-static const struct program *program_for_cpu(const char *image)
+static bool is_for_cpu(const struct program *p, const char *tag)
 {
-    const char *tag;
-    const struct program *p = program_of(image, &tag);
-    if (!p || !p->cpu || !strstr(tag, p->cpu) || is_for_others(tag) ||
-        (p->word[0] && strstr(tag, p->word)))
-        return NULL;
-    return p;
+    return p->cpu && strstr(tag, p->cpu) && !is_for_others(tag) &&
+           !(p->word[0] && strstr(tag, p->word));
+}
+
+/* "latest-cpu", "cpu-1.5" */
+static bool is_named_cpu(const char *tag)
+{
+    const char *found = strstr(tag, "cpu");
+    return found && (found == tag || found[-1] == '-') && (!found[3] || found[3] == '-');
+}
+
+/* What to do for a maker whose GPU the container is given on request; NULL: nothing. */
+static const char *advice_for(const struct gp_exam *exam, const struct gp_docker_container *c,
+                              const struct program *p)
+{
+    const struct gp_machine *m = &exam->machine;
+    if (m->nvidia_count > 0 && gp_docker_has_gpus(c))
+        return p->nvidia;
+    if (m->amd_count > 0 && gp_docker_has_device(c, "/dev/kfd"))
+        return p->amd;
+    return m->intel_count > 0 && gp_docker_has_device(c, "/dev/dri") ? p->intel : NULL;
+}
+
+/* Likewise for programs that are not in the table. */
+static const char *advice_by_name(const struct gp_exam *exam, const struct gp_docker_container *c,
+                                  const char *tag)
+{
+    return is_named_cpu(tag) && exam->machine.nvidia_count > 0 &&
+                   json_array_size(gp_docker_requests(c)) > 0 && gp_docker_has_gpus(c)
+               ? "many programs have one with cuda or gpu in its tag, in place of cpu"
+               : NULL;
 }
 
 void gp_container_check_image(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
-    const struct gp_machine *m = &exam->machine;
-    const struct program *p = image ? program_for_cpu(image) : NULL;
-    if (!p || !c->is_running || m->nvidia_count == 0 || m->is_jetson || !gp_docker_has_gpus(c) ||
-        gp_docker_is_for_cpu(c) || is_started_for_cpu(c))
+    const char *tag = image ? tag_of(exam, image) : "", *advice = NULL;
+    if (!tag[0] || !c->is_running || exam->machine.is_jetson || gp_docker_is_for_cpu(c) ||
+        is_started_for_cpu(c))
+        return;
+    const struct program *p = program_of(image);
+    if (!p)
+        advice = advice_by_name(exam, c, tag);
+    else if (is_for_cpu(p, tag))
+        advice = advice_for(exam, c, p);
+    if (!advice)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "container %s gets the GPU, but its image is the one for the CPU", c->name);
+                   "container %s gets a GPU, but its image is the one for the CPU", c->name);
     gp_exam_evidence(exam, c->config_path, "Image: %s", image);
-    gp_exam_why(exam, "The program in this image has no code for a GPU, and computes on the CPU. "
-                      "Driver, toolkit and options of the container do not add it.");
+    gp_exam_why(exam, "An image brings its own libraries for GPUs, and this one has none: driver, "
+                      "toolkit and options of the container do not change that.");
     gp_exam_advice(exam,
-                   "create the container again from the program's image for NVIDIA's GPUs (image: "
-                   "in its compose file, then docker compose up -d): %s",
-                   p->advice);
+                   "create the container again from the program's image for GPUs (image: in its "
+                   "compose file, then docker compose up -d): %s",
+                   advice);
 }
