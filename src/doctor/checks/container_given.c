@@ -554,6 +554,7 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
     check_files(exam, c);
     gp_container_check_codecs(exam, c);
     gp_container_check_image(exam, c);
+    gp_container_check_serving(exam, c);
     gp_container_check_nvenc(exam, c);
     gp_container_check_dri(exam, c);
     gp_container_check_groups(exam, c);

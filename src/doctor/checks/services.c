@@ -2,6 +2,7 @@
 #include "doctor/checks/system.h"
 
 #include "doctor/checks/cuda.h"
+#include "doctor/checks/serving.h"
 #include "doctor/exam.h"
 #include "doctor/readers/services.h"
 
@@ -40,13 +41,14 @@ bool gp_services_has_hidden(struct gp_exam *exam)
     bool is_any = exam->machine.gpu_count > 0 && gp_arguments_have_cpu(exam);
     for (size_t i = 0; exam->machine.gpu_count > 0 && i < GP_ARRAY_LEN(hiding); i++)
         is_any = is_any || gp_service_settings(exam, hiding[i].variable, found, 1) > 0;
-    return is_any;
+    return is_any || gp_serving_wants_more(exam);
 }
 
 void gp_services_check_hidden(struct gp_exam *exam)
 {
     struct gp_service_setting found[MOST];
     gp_arguments_check_cpu(exam);
+    gp_serving_check_services(exam);
     for (size_t i = 0; i < GP_ARRAY_LEN(hiding); i++) {
         size_t count = gp_service_settings(exam, hiding[i].variable, found, MOST);
         for (size_t k = 0; k < count; k++) {

@@ -1,0 +1,105 @@
+/* Docker's containers of servers of language models: whether they get the GPUs and the shared
+ * memory that they are started for. */
+#include "doctor/checks/container.h"
+
+#include "doctor/checks/serving.h"
+#include "doctor/lines.h"
+#include "doctor/readers/docker.h"
+
+#include <string.h>
+
+enum { MIB = 1 << 20, SMALL_SHM = 256 }; /* MiB; docker's default is 64 */
+
+/* Its entry point and its arguments, joined by spaces. */
+static const char *command_of(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char *const keys[] = {"Entrypoint", "Cmd"};
+    const json_t *settings = json_object_get(c->config, "Config");
+    const char *all = gp_docker_text(settings, "Image");
+    all = all ? all : "";
+    for (size_t k = 0; k < GP_ARRAY_LEN(keys); k++) {
+        const json_t *words = json_object_get(settings, keys[k]);
+        for (size_t i = 0; i < json_array_size(words); i++) {
+            const char *word = json_string_value(json_array_get(words, i));
+            all = gp_exam_text(exam, "%s %s", all, word ? word : "");
+        }
+    }
+    return all;
+}
+
+/* How many GPUs it is given; 0: unknown. */
+static size_t count_given(const struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const json_t *request = json_array_get(gp_docker_requests(c), 0);
+    size_t ids = json_array_size(json_object_get(request, "DeviceIDs"));
+    json_int_t count = json_integer_value(json_object_get(request, "Count"));
+    if (ids > 0)
+        return ids;
+    return count > 0 ? (size_t)count : exam->machine.nvidia_count;
+}
+
+static void check_gpus(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    size_t given = count_given(exam, c);
+    unsigned wanted = gp_serving_gpus(command_of(exam, c));
+    if (wanted <= given || given == 0 || gp_serving_has_parts(exam))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "container %s is started for %u GPUs, but it gets %zu",
+                   c->name, wanted, given);
+    gp_exam_evidence(exam, c->config_path, "its arguments ask for %u", wanted);
+    gp_exam_evidence(exam,
+                     given == exam->machine.nvidia_count ? "/sys/bus/pci/devices" : c->host_path,
+                     "%zu of NVIDIA", given);
+    if (wanted <= exam->machine.nvidia_count)
+        gp_exam_advice(exam, "create the container again with --gpus all, or as many as it is "
+                             "started for (in a compose file: count: all)");
+    else
+        gp_exam_advice(exam, "create the container again, started for %zu or less", given);
+    gp_serving_explain(exam);
+}
+
+/* Shared memory that ran out, as PyTorch, NCCL and the kernel say it. */
+static const char *full_line(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char *const words[] = {
+        "Error while creating shared memory segment", "out of shared memory (shm)",
+        "insufficient shared memory (shm)", "No space left on device: '/dev/shm"};
+    enum { SHOWN = 300 };
+    size_t length = 0, n;
+    const char *text = gp_docker_printed(exam, c, &length), *line;
+    struct gp_lines lines = gp_lines_of(text, text ? length : 0);
+    while (gp_lines_next(&lines, &line, &n))
+        for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+            if (memmem(line, n, words[i], strlen(words[i])))
+                return gp_exam_text(exam, "%.*s", n < SHOWN ? (int)n : SHOWN, line);
+    return NULL;
+}
+
+static void check_shm(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *ipc = gp_docker_text(c->host, "IpcMode");
+    json_int_t size = json_integer_value(json_object_get(c->host, "ShmSize"));
+    const char *line = NULL;
+    if (size > 0 && size < (json_int_t)SMALL_SHM * MIB && !(ipc && strcmp(ipc, "host") == 0))
+        line = full_line(exam, c);
+    if (!line)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the shared memory of container %s is full: it has %d MiB", c->name,
+                   (int)(size / MIB));
+    gp_exam_evidence(exam, c->host_path, "ShmSize: %d MiB", (int)(size / MIB));
+    gp_exam_evidence(exam, c->log_path, "%s", line);
+    gp_exam_why(exam, "PyTorch's data loaders and NCCL exchange data through /dev/shm, NCCL "
+                      "between all GPUs that have no direct path to each other.");
+    gp_exam_advice(exam, "create the container again with --ipc=host, or with --shm-size=16g (in a "
+                         "compose file: ipc: host, or shm_size: 16gb)");
+}
+
+void gp_container_check_serving(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    bool is_used = c->is_running || !gp_docker_is_left_over(exam, c->config_path);
+    if (!is_used || exam->machine.nvidia_count == 0 || !gp_docker_has_gpus(c))
+        return;
+    check_gpus(exam, c);
+    check_shm(exam, c);
+}
