@@ -39,7 +39,7 @@ bool gp_ollama_is_there(struct gp_exam *exam)
     if (!is_installed(exam) && (m->container || !gp_ollama_of_nix(exam)))
         return gp_ollama_is_in_docker(exam);
     return m->container ? is_given(exam) || gp_files_exist(&exam->files, "/dev/nvidiactl")
-                        : m->nvidia_count > 0 || m->amd_count > 0;
+                        : m->nvidia_count > 0 || m->amd_count > 0 || m->is_jetson;
 }
 
 /* Arch Linux has a package for each kind of GPU, and one for the CPU. */
@@ -537,6 +537,10 @@ void gp_ollama_check(struct gp_exam *exam)
     bool is_card = is_nvidia || gp_gfx_has_card(&exam->machine);
     const char *package = is_nvidia ? "ollama-cuda" : "ollama-rocm";
     const char *of_nix = exam->machine.container ? NULL : gp_ollama_of_nix(exam);
+    if (exam->machine.is_jetson) {
+        gp_ollama_check_jetson(exam);
+        return;
+    }
     if (of_nix && is_card) {
         gp_ollama_check_nix(exam, of_nix, is_nvidia);
         return;

@@ -24,6 +24,9 @@ const char *gp_ollama_override(struct gp_exam *exam);
  */
 bool gp_ollama_report_incomplete(struct gp_exam *exam);
 
+/* Likewise, whether a Jetson has the archive for its JetPack. */
+void gp_ollama_check_jetson(struct gp_exam *exam);
+
 /* ollama_nix.c: the package of Nix that it runs from, or would, "/nix/store/6x9c…-ollama-0.5.7";
  * NULL: none. */
 const char *gp_ollama_of_nix(struct gp_exam *exam);

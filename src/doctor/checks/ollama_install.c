@@ -163,3 +163,54 @@ bool gp_ollama_report_incomplete(struct gp_exam *exam)
     }
     return false;
 }
+
+/* ---- Jetson ---- */
+
+/* The JetPack that Ollama has an archive for, by "# R36 (release), REVISION: 4.3"; 0: another. */
+static unsigned jetpack_of(struct gp_exam *exam)
+{
+    char line[256];
+    if (!gp_files_line(&exam->files, "/etc/nv_tegra_release", line, sizeof(line)))
+        return 0;
+    if (strncmp(line, "# R36 ", 6) == 0)
+        return 6;
+    return strncmp(line, "# R35 ", 6) == 0 ? 5 : 0;
+}
+
+/* Whether the folder has the parts of its makers, and not this one; builds from source have CUDA's
+ * in the folder itself. */
+static bool lacks_part(struct gp_exam *exam, const char *folder, const char *part)
+{
+    char **names;
+    bool is_split = false;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        if (strncmp(names[i], "libggml-cuda", 12) == 0 || strcmp(names[i], part) == 0)
+            return false;
+        is_split = is_split || strncmp(names[i], "libggml-cpu", 11) == 0;
+    }
+    return is_split;
+}
+
+void gp_ollama_check_jetson(struct gp_exam *exam)
+{
+    unsigned jetpack = exam->machine.container ? 0 : jetpack_of(exam);
+    const char *part = gp_exam_text(exam, "cuda_jetpack%u", jetpack);
+    for (size_t i = 0; jetpack > 0 && gp_ollama_folders[i]; i++) {
+        const char *folder = gp_ollama_folders[i];
+        if (!program_of(exam, folder) || !lacks_part(exam, folder, part))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "Ollama has no part for this Jetson: it computes on the CPU");
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, part), "missing");
+        gp_exam_why(exam,
+                    "On JetPack %u it uses only the libraries of an archive of their own, "
+                    "ollama-linux-arm64-jetpack%u, which its installer adds to the other.",
+                    jetpack, jetpack);
+        gp_exam_command(exam, "install it again on this Jetson",
+                        "curl -fsSL https://ollama.com/install.sh | sh");
+        gp_exam_command(exam, "", "sudo systemctl restart ollama");
+        gp_exam_link(exam, "https://docs.ollama.com/linux");
+        return;
+    }
+}
