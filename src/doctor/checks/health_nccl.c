@@ -1,6 +1,8 @@
 /* What multi-GPU programs depend on, as far as the driver and the kernel report it. */
 #include "doctor/checks/health.h"
 
+#include "doctor/checks/log_show.h"
+#include "doctor/readers/log.h"
 #include "doctor/tables.h"
 
 #include <stdio.h>
@@ -168,6 +170,29 @@ static void look_at_port(struct gp_exam *exam, const char *adapter, const char *
     }
 }
 
+/* The module refers to functions of the adapters' driver, MLNX_OFED or DOCA, which must be there
+ * when it is built; the kernel's own has none. */
+static void rebuild(struct gp_exam *exam)
+{
+    const char *driver = exam->machine.driver, *kernel = exam->machine.kernel;
+    if (!gp_files_exist(&exam->files, "/usr/bin/ofed_info") &&
+        !gp_files_exist(&exam->files, "/usr/src/ofa_kernel")) {
+        gp_exam_advice(exam, "install the adapters' driver for this kernel, DOCA-OFED (formerly "
+                             "MLNX_OFED), and then NVIDIA's driver again, which builds "
+                             "nvidia-peermem with it");
+        return;
+    }
+    if (driver[0] && kernel[0] &&
+        gp_files_exist(&exam->files, gp_exam_text(exam, "/var/lib/dkms/nvidia/%s", driver)))
+        gp_exam_command(exam, "build it again, with the adapters' driver that is there now",
+                        "sudo dkms build --force nvidia/%s -k %s && sudo dkms install --force "
+                        "nvidia/%s -k %s",
+                        driver, kernel, driver, kernel);
+    else
+        gp_exam_advice(exam, "install NVIDIA's driver again: it then builds nvidia-peermem with "
+                             "the adapters' driver that is there now");
+}
+
 void gp_health_run_rdma(struct gp_exam *exam)
 {
     char **adapters, **names;
@@ -183,10 +208,15 @@ void gp_health_run_rdma(struct gp_exam *exam)
     if (ports.active == 0 || exam->machine.is_driver_open || !exam->machine.is_driver_loaded ||
         gp_files_exist(&exam->files, "/sys/module/nvidia_peermem"))
         return;
-    gp_exam_report(exam, GP_VERDICT_INFO,
+    const struct gp_log_known *refused = gp_log_known_of(exam, "peermem.insert");
+    gp_exam_report(exam, refused ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "the network adapters cannot access GPU memory: nvidia-peermem is not loaded");
+    if (refused)
+        gp_log_show_known(exam, refused);
     gp_exam_evidence(exam, ports.first_active, "ACTIVE");
     gp_exam_evidence(exam, "/sys/module/nvidia_peermem", "missing");
     gp_exam_why(exam, "Between machines NCCL copies through host memory instead.");
+    if (refused)
+        rebuild(exam);
     gp_exam_command(exam, "until the next boot", "sudo modprobe nvidia-peermem");
 }
