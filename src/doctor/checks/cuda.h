@@ -37,5 +37,6 @@ const char *gp_nccl_value(struct gp_exam *exam, const char *name, const char **r
 /* A fix: removes the line of a setting at such a place. */
 void gp_nccl_remove(struct gp_exam *exam, const char *name, const char *place, const char *note);
 void gp_check_cuda_ldpath(struct gp_exam *exam);
+void gp_check_cuda_nixos(struct gp_exam *exam); /* part of cuda.ldpath */
 
 #endif

@@ -417,8 +417,11 @@ void gp_check_cuda_ldpath(struct gp_exam *exam)
 {
     const char *value = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     char folder[GP_PATH_SIZE];
+    const struct gp_finding *first = exam->last;
+    gp_check_cuda_nixos(exam);
     if (!value || !*value) {
-        gp_cuda_note_unset(exam);
+        if (exam->last == first)
+            gp_cuda_note_unset(exam);
         return;
     }
     struct strays *s = gp_arena_alloc(&exam->arena, 1, sizeof(*s));
