@@ -189,25 +189,27 @@ static bool fix_partial_upgrade(struct gp_exam *exam)
     return true;
 }
 
-/* The repositories of RHEL's family may have only the headers of their newest kernel, as an update
- * that was not followed by a reboot has installed them. */
+/* The repositories of RHEL's family may have only the headers of their newest kernel, and Fedora's
+ * have: an update that was not followed by a reboot has installed them. */
 static void propose_newer_kernel(struct gp_exam *exam)
 {
     static const char folder[] = "/usr/src/kernels";
     const struct gp_machine *m = &exam->machine;
+    bool is_fedora = m->distro == GP_DISTRO_FEDORA;
     const char *newer = NULL;
     char **names;
-    long n =
-        m->distro == GP_DISTRO_RHEL ? gp_files_list(&exam->files, &exam->arena, folder, &names) : 0;
+    long n = is_fedora || m->distro == GP_DISTRO_RHEL
+                 ? gp_files_list(&exam->files, &exam->arena, folder, &names)
+                 : 0;
     for (long i = 0; i < n; i++) {
         const char *end = strrchr(names[i], '.');
         if (end && strcmp(end + 1, m->arch) == 0 && strverscmp(names[i], m->kernel) > 0)
             newer = names[i];
     }
-    if (!newer)
-        return;
-    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, newer), "of a newer kernel");
-    gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL_AND_HEADERS, NULL, NULL);
+    if (newer)
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, newer), "of a newer kernel");
+    if (newer || is_fedora)
+        gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL_AND_HEADERS, NULL, NULL);
 }
 
 /* What builds the module from the source may be missing. */
@@ -275,6 +277,38 @@ static bool fix_kernel_package(struct gp_exam *exam)
     return true;
 }
 
+/* CachyOS has a package of modules for each of its kernels, "linux-cachyos-lts-nvidia-open"; true
+ * if only that of another one is installed. */
+static bool fix_kernel_of_cachyos(struct gp_exam *exam)
+{
+    static const char *const words[] = {"linux-cachyos", NULL};
+    enum { FIRST_WITHOUT_PROPRIETARY = 590 };
+    const struct gp_install *in = gp_install_of(exam);
+    const char *kernel = gp_kernels_package(exam, exam->machine.kernel);
+    struct gp_package *packages;
+    bool is_other = false, is_open = gp_version_major(in->version) >= FIRST_WITHOUT_PROPRIETARY;
+    if (exam->machine.distro != GP_DISTRO_ARCH || in->source[0] ||
+        strncmp(kernel, words[0], strlen(words[0])) != 0)
+        return false;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++) {
+        const char *name = packages[i].name, *kind = strstr(name, "-nvidia");
+        if (!kind)
+            continue;
+        if (strlen(kernel) == (size_t)(kind - name) && strncmp(name, kernel, strlen(kernel)) == 0)
+            return false; /* it was not updated with its kernel */
+        is_other = true;
+        is_open = is_open || strcmp(kind, "-nvidia-open") == 0;
+    }
+    if (!is_other)
+        return false;
+    gp_exam_command(
+        exam, "the installed package has modules for another kernel only", "sudo pacman -Syu %s",
+        gp_exam_quoted(exam, gp_exam_text(exam, "%s-nvidia%s", kernel, is_open ? "-open" : "")));
+    gp_exam_command(exam, "", "sudo reboot");
+    return true;
+}
+
 /* Their repositories may have a kernel earlier than the package with the module for it. */
 static bool is_prebuilt(enum gp_distro distro)
 {
@@ -334,7 +368,7 @@ void gp_driver_check_module(struct gp_exam *exam)
     if (in->stale_source[0])
         gp_exam_command(exam, "remove what is left of the old driver", "sudo rm -r %s",
                         gp_exam_quoted(exam, in->stale_source));
-    if (fix_kernel_package(exam))
+    if (fix_kernel_package(exam) || fix_kernel_of_cachyos(exam))
         return;
     gp_driver_fix_build(exam);
     if (!in->source[0] && in->run_trace[0])
