@@ -24,9 +24,9 @@ MANAGERS = {
     "ubuntu-drivers prime-select update-secureboot-policy",
     "Fedora": "dnf akmods dracut kmodgenca rpm", "RHEL": "dnf dracut rpm", "Arch": "pacman mkinitcpio",
     "openSUSE": "zypper dracut rpm prime-select", "Amazon Linux": "dnf yum dracut rpm",
-    "Gentoo": "emerge", "Void": "xbps-install xbps-reconfigure dracut",
+    "Gentoo": "emerge dracut", "Void": "xbps-install xbps-reconfigure dracut",
 }
-DERIVED = {"Arch": "CachyOS|Manjaro|EndeavourOS|Groovy Arcade", "Ubuntu": "Pop!_OS|Linux Mint|Peppermint", "Debian": "Endless OS|Kali|LMDE|Devuan", "Fedora": "Nobara", "Void": "void,"}
+DERIVED = {"Arch": "CachyOS|Manjaro|EndeavourOS|Groovy Arcade", "Ubuntu": "Pop!_OS|Linux Mint|Peppermint", "Debian": "Endless OS|Kali|LMDE|Devuan", "Fedora": "Nobara", "Void": "void,", "openSUSE": "SUSE Linux Enterprise"}
 ALL_MANAGERS = {word for words in MANAGERS.values() for word in words.split()} | {"yum"}
 
 

@@ -268,9 +268,13 @@ void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *fir
     if (gp_exam_tool(exam, remedy, first))
         return;
     const struct gp_remedy_row *row = &gp_remedies[remedy];
-    const char *commands = row->commands[exam->machine.distro];
+    const struct gp_remedy_release *release = gp_remedy_release(&exam->machine, remedy);
+    const char *commands = release ? release->commands : row->commands[exam->machine.distro];
+    if (!release && !commands && exam->machine.distro == GP_DISTRO_OTHER)
+        commands = gp_remedy_of_kin(exam->machine.distro_id, remedy);
+    const char *note = release && release->note ? release->note : row->note;
     bool is_safe = is_list(first) && is_list(second);
-    const struct gp_remedy_other *other = exam->machine.distro == GP_DISTRO_OTHER
+    const struct gp_remedy_other *other = !release && exam->machine.distro == GP_DISTRO_OTHER
                                               ? gp_remedy_other(exam->machine.distro_id, remedy)
                                               : NULL;
     if (other) {
@@ -283,14 +287,13 @@ void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *fir
         return;
     }
     if (!commands || !is_safe) {
-        add_fix(exam, NULL, row->note);
+        add_fix(exam, NULL, note);
         return;
     }
-    const char *note = row->note; /* only once, next to the first command */
     while (*commands) {
         size_t length = strcspn(commands, "\n");
         add_fix(exam, for_release(exam, fill(exam, commands, length, first, second)), note);
-        note = "";
+        note = ""; /* only once, next to the first command */
         commands += length + (commands[length] == '\n');
     }
 }

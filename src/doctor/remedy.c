@@ -33,6 +33,14 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
     "NVIDIA's driver needs glibc, which Alpine does not have: use another distribution on this "   \
     "machine, or nouveau, without CUDA"
 
+/* The newest release that is not masked, with the proprietary modules. */
+#define GENTOO_WITHOUT(versions)                                                                   \
+    "echo '" versions "' | sudo tee -a /etc/portage/package.mask/nvidia && "                       \
+    "echo 'x11-drivers/nvidia-drivers -kernel-open' | "                                            \
+    "sudo tee -a /etc/portage/package.use/nvidia && sudo emerge x11-drivers/nvidia-drivers"
+
+#define FROM_GRUB "first remove it from /etc/default/grub, if it is there"
+#define GRUB "sudo grub-mkconfig -o /boot/grub/grub.cfg"
 #define GPU_FIRMWARE "the firmware of this GPU"
 #define BUILD_TOOLS "install the kernel headers and a compiler, which the module is built with"
 #define AMAZON_TOOLS "sudo yum install kernel-devel-$(uname -r) gcc make"
@@ -79,13 +87,14 @@ static const struct gp_remedy_other others[] = {
      "hardware.nvidia.open = true;",
      REBUILD},
     {"nixos", GP_REMEDY_INSTALL_DRIVER_580,
-     "after setting, in configuration.nix: hardware.nvidia.open = false; and, where the driver is "
-     "newer than branch 580, hardware.nvidia.package = "
-     "config.boot.kernelPackages.nvidiaPackages.legacy_580;",
+     "after setting, in configuration.nix: services.xserver.videoDrivers = [ \"nvidia\" ]; "
+     "hardware.nvidia.open = false; and, where the driver is newer than branch 580, "
+     "hardware.nvidia.package = config.boot.kernelPackages.nvidiaPackages.legacy_580;",
      REBUILD},
     {"nixos", GP_REMEDY_INSTALL_DRIVER_470,
-     "after setting, in configuration.nix: hardware.nvidia.package = "
-     "config.boot.kernelPackages.nvidiaPackages.legacy_470; hardware.nvidia.open = false;",
+     "after setting, in configuration.nix: services.xserver.videoDrivers = [ \"nvidia\" ]; "
+     "hardware.nvidia.package = config.boot.kernelPackages.nvidiaPackages.legacy_470; "
+     "hardware.nvidia.open = false;",
      REBUILD},
     {"nixos", GP_REMEDY_INSTALL_DRIVER_LEGACY,
      "after setting, in configuration.nix: services.xserver.videoDrivers = [ \"nvidiaLegacy{}\" ]; "
@@ -160,6 +169,11 @@ static const struct gp_remedy_other others[] = {
     {"manjaro", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
     {"void", GP_REMEDY_INSTALL_DRIVER_OPEN, "install the driver, from the repository nonfree",
      "sudo xbps-install -S void-repo-nonfree && sudo xbps-install -S linux-headers nvidia"},
+    {"void", GP_REMEDY_INSTALL_DRIVER_580,
+     "install the last driver for this GPU, from the repository nonfree",
+     "sudo xbps-install -S void-repo-nonfree && sudo xbps-install -S linux-headers nvidia580"},
+    {"void", GP_REMEDY_INSTALL_DRIVER_LEGACY, "install it from the repository nonfree",
+     "sudo xbps-install -S void-repo-nonfree && sudo xbps-install -S linux-headers nvidia{}"},
     {"void", GP_REMEDY_INSTALL_DRIVER_470,
      "install the last driver for this GPU, from the repository nonfree",
      "sudo xbps-install -S void-repo-nonfree && sudo xbps-install -S linux-headers nvidia470"},
@@ -167,7 +181,7 @@ static const struct gp_remedy_other others[] = {
      "install the kernel headers, which the module is built against",
      "sudo xbps-install -S linux-headers"},
     {"void", GP_REMEDY_BUILD_MODULE, "build the driver's module for the installed kernels",
-     "sudo xbps-reconfigure -f nvidia"},
+     "sudo xbps-reconfigure -f nvidia-dkms"},
     {"void", GP_REMEDY_UPDATE_PACKAGES, "update kernel, module and libraries together",
      "sudo xbps-install -Su"},
     {"void", GP_REMEDY_INSTALL_GRAPHICS, "update the packages of the driver, with the system",
@@ -182,16 +196,26 @@ static const struct gp_remedy_other others[] = {
      "&& sudo emerge x11-drivers/nvidia-drivers"},
     {"gentoo", GP_REMEDY_INSTALL_DRIVER_580,
      "install the last driver for this GPU, with the proprietary kernel modules",
-     "echo '>=x11-drivers/nvidia-drivers-581' | sudo tee -a /etc/portage/package.mask/nvidia && "
-     "sudo emerge x11-drivers/nvidia-drivers"},
+     GENTOO_WITHOUT(">=x11-drivers/nvidia-drivers-581")},
     {"gentoo", GP_REMEDY_INSTALL_DRIVER_470,
      "install the last driver for this GPU, with the proprietary kernel modules",
-     "echo '>=x11-drivers/nvidia-drivers-471' | sudo tee -a /etc/portage/package.mask/nvidia && "
-     "sudo emerge x11-drivers/nvidia-drivers"},
+     GENTOO_WITHOUT(">=x11-drivers/nvidia-drivers-471")},
+    {"gentoo", GP_REMEDY_INSTALL_DRIVER_LEGACY,
+     "install it, if Portage still has this branch; otherwise NVIDIA's .run installer has it",
+     GENTOO_WITHOUT(">x11-drivers/nvidia-drivers-{}.999")},
+    {"gentoo", GP_REMEDY_PROPRIETARY_MODULE,
+     "use the proprietary kernel modules instead of the open ones (USE=-kernel-open)",
+     "echo 'x11-drivers/nvidia-drivers -kernel-open' | sudo tee -a /etc/portage/package.use/nvidia "
+     "&& sudo emerge x11-drivers/nvidia-drivers"},
     {"gentoo", GP_REMEDY_INSTALL_HEADERS,
      "/usr/src/linux must be the sources of this kernel: choose them with eselect kernel", NULL},
     {"gentoo", GP_REMEDY_BUILD_MODULE, "build all modules again for the kernel in /usr/src/linux",
      "sudo emerge @module-rebuild"},
+    {"gentoo", GP_REMEDY_REBUILD_INITRAMFS,
+     "rebuild the initramfs, if there is one (genkernel's: sudo genkernel initramfs)",
+     "sudo dracut --force"},
+    {"gentoo", GP_REMEDY_REMOVE_KERNEL_ARGUMENT, FROM_GRUB, GRUB},
+    {"void", GP_REMEDY_REMOVE_KERNEL_ARGUMENT, FROM_GRUB, GRUB},
     {"gentoo", GP_REMEDY_UPDATE_PACKAGES, "update the driver",
      "sudo emerge --update x11-drivers/nvidia-drivers"},
     {"gentoo", GP_REMEDY_INSTALL_MESA, MESA, "sudo emerge --noreplace media-libs/mesa"},
@@ -208,6 +232,9 @@ static const struct gp_remedy_other others[] = {
      FOR_UBLUE "-nvidia instead of -nvidia-open, by rpm-ostree rebase; then reboot: GPUs before "
                "Turing need the proprietary modules",
      NULL},
+    {"ublue", GP_REMEDY_INSTALL_LIBRARIES,
+     "the libraries are a part of the images with the driver: update this one",
+     "sudo rpm-ostree upgrade"},
     {"ublue", GP_REMEDY_ENROLL_KEY,
      "enroll Universal Blue's key; the password that the next boot asks for is universalblue",
      "ujust enroll-secure-boot-key"},
@@ -279,6 +306,10 @@ static const struct gp_remedy_other others[] = {
      "before NVIDIA's .run installer of branch 580 or older with --dkms: there are no packages for "
      "Amazon Linux 2",
      "sudo yum install kernel-devel-$(uname -r) gcc make dkms"},
+    {"amzn2", GP_REMEDY_INSTALL_DRIVER_470,
+     "before NVIDIA's .run installer of branch 470 with --dkms: there are no packages for Amazon "
+     "Linux 2",
+     "sudo yum install kernel-devel-$(uname -r) gcc make dkms"},
     {"amzn2", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},
     {"amzn2", GP_REMEDY_HOLD_PACKAGES, HOLD,
      "sudo yum install yum-plugin-versionlock && sudo yum versionlock add " OF_NVIDIA},
@@ -348,6 +379,12 @@ static const struct gp_remedy_other others[] = {
      NULL},
     {"ostree", GP_REMEDY_INSTALL_DRIVER_OPEN, LAYER,
      "sudo rpm-ostree install akmod-nvidia xorg-x11-drv-nvidia-cuda"},
+    {"ostree", GP_REMEDY_INSTALL_LIBRARIES, "layer the libraries and programs, too",
+     "sudo rpm-ostree install xorg-x11-drv-nvidia-cuda"},
+    {"ostree", GP_REMEDY_REBUILD_INITRAMFS,
+     "nothing else: the image's initramfs has no copy of what is in /etc (after rpm-ostree "
+     "initramfs --enable it has: sudo rpm-ostree upgrade composes it again)",
+     NULL},
     {"ostree", GP_REMEDY_INSTALL_AMD_OPENCL, LAYER, "sudo rpm-ostree install rocm-opencl"},
     {"nixos", GP_REMEDY_INSTALL_AMD_OPENCL,
      "after setting, in configuration.nix: hardware.amdgpu.opencl.enable = true;", REBUILD},
@@ -377,6 +414,13 @@ static const struct gp_remedy_other others[] = {
      "config-manager --add-repo " NVIDIA_REPOSITORY(
          "amzn2023") " && sudo dnf module enable "
                      "nvidia-driver:open-dkms && sudo dnf install nvidia-open"},
+    {"amzn", GP_REMEDY_INSTALL_DRIVER_580,
+     "install the last driver for this GPU, from NVIDIA's repository for Amazon Linux 2023",
+     "sudo dnf install kernel-devel-$(uname -r) " KERNEL_2023
+     "-modules-extra-$(uname -r) && sudo dnf "
+     "config-manager --add-repo " NVIDIA_REPOSITORY(
+         "amzn2023") " && sudo dnf module enable "
+                     "nvidia-driver:580-dkms && sudo dnf install cuda-drivers"},
     {"amzn", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},
     {"sles", GP_REMEDY_INSTALL_DRIVER_OPEN, SLES_WORDS, OPEN_ON_SLES},
     {"sled", GP_REMEDY_INSTALL_DRIVER_OPEN, SLES_WORDS, OPEN_ON_SLES},
@@ -410,6 +454,23 @@ const struct gp_remedy_other *gp_remedy_other(const char *distro_id, enum gp_rem
             return &others[i];
     /* Universal Blue's images are Fedora's, with more in them. */
     return strcmp(distro_id, "ublue") == 0 ? gp_remedy_other("ostree", remedy) : NULL;
+}
+
+/* Whose commands hold for these, too, where no row above has others, and no package or repository
+ * is in them that depends on the distribution. */
+static const struct {
+    const char *distro_id;
+    enum gp_distro family;
+} kin[] = {{"sles", GP_DISTRO_SUSE}, {"sled", GP_DISTRO_SUSE}, {"manjaro", GP_DISTRO_ARCH}};
+
+const char *gp_remedy_of_kin(const char *distro_id, enum gp_remedy remedy)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(kin); i++) {
+        const char *commands = gp_remedies[remedy].commands[kin[i].family];
+        if (strcmp(kin[i].distro_id, distro_id) == 0 && commands && !strstr(commands, "{}"))
+            return commands;
+    }
+    return NULL;
 }
 
 #define BY_ITSELF "install the driver for the GPUs of this machine"

@@ -28,6 +28,23 @@ struct gp_remedy_other {
 /* NULL: there is none. */
 const struct gp_remedy_other *gp_remedy_other(const char *distro_id, enum gp_remedy remedy);
 
+/* Lines of commands of a related family; NULL: there are none that hold for it, too. */
+const char *gp_remedy_of_kin(const char *distro_id, enum gp_remedy remedy);
+
+/* Of some releases, whose commands differ from those of the rest of their family. */
+struct gp_remedy_release {
+    enum gp_distro family;
+    const char *word;         /* in the distribution's id: "leap"; "": any */
+    const char *from, *below; /* the first release, and the first one after them */
+    enum gp_remedy remedy;
+    const char *note;     /* NULL: that of the remedy */
+    const char *commands; /* lines; NULL: only the note */
+};
+
+/* NULL: the release has none of its own. */
+const struct gp_remedy_release *gp_remedy_release(const struct gp_machine *m,
+                                                  enum gp_remedy remedy);
+
 /* A program that does on some systems what the usual command of their family does elsewhere. */
 struct gp_remedy_tool {
     enum gp_remedy remedy;

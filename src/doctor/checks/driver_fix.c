@@ -157,15 +157,17 @@ static bool fix_transitional(struct gp_exam *exam, unsigned branch)
     return false;
 }
 
-/* Whether a branch that is no longer maintained builds on the running kernel without patches. */
+/* Whether a branch that is no longer maintained builds on the running kernel as it is packaged. */
 static bool builds_here(struct gp_exam *exam, unsigned branch)
 {
     static const struct {
+        const char *distro_id; /* "": any; Void's package has patches for newer kernels */
         unsigned branch;
         const char *first_without;
-    } ends[] = {{390, "6.0"}, {340, "5.5"}, {304, "4.14"}};
+    } ends[] = {{"void", 390, "6.13"}, {"", 390, "6.0"}, {"", 340, "5.5"}, {"", 304, "4.14"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(ends); i++)
-        if (ends[i].branch == branch)
+        if (ends[i].branch == branch &&
+            (!ends[i].distro_id[0] || strcmp(ends[i].distro_id, exam->machine.distro_id) == 0))
             return exam->machine.kernel[0] &&
                    gp_version_compare(exam->machine.kernel, ends[i].first_without) < 0;
     return false;
@@ -245,11 +247,13 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_offer_choice *ch
         return;
     }
     const char *argument = install_argument(exam, choice);
+    gp_driver_fix_mirrors(exam);
     if (m->distro == GP_DISTRO_DEBIAN)
         gp_driver_fix_debian(exam, choice);
     else if (m->distro == GP_DISTRO_UBUNTU && fix_transitional(exam, choice->branch))
         return;
-    else if (m->distro == GP_DISTRO_OTHER && !gp_remedy_other(m->distro_id, of_choice(choice)))
+    else if (m->distro == GP_DISTRO_OTHER && !gp_remedy_other(m->distro_id, of_choice(choice)) &&
+             !gp_remedy_release(m, of_choice(choice)))
         gp_exam_advice(exam, "install branch %u of the driver, with the %s kernel modules",
                        choice->branch, choice->is_open ? "open" : "proprietary");
     else if (m->distro == GP_DISTRO_OTHER)
@@ -297,11 +301,12 @@ void gp_driver_fix_install(struct gp_exam *exam)
     }
     struct gp_offer_choice choice = gp_offer_choose(&exam->machine, &wish);
     gp_driver_fix_choice(exam, &choice);
+    const struct gp_remedy_release *release = gp_remedy_release(&exam->machine, of_choice(&choice));
     const struct gp_remedy_other *other =
-        exam->machine.distro == GP_DISTRO_OTHER
+        !release && exam->machine.distro == GP_DISTRO_OTHER
             ? gp_remedy_other(exam->machine.distro_id, of_choice(&choice))
             : NULL;
-    if (other && !other->command)
+    if ((other && !other->command) || (release && !release->commands))
         return;
     if (choice.branch > 0 && choice.branch < OLDEST_BUILT && !is_of_release(&exam->machine, &choice)
             ? builds_here(exam, choice.branch)

@@ -92,8 +92,15 @@ void gp_driver_fix_other_kernel(struct gp_exam *exam);
 /* Debian: adds how to enable the components of its archive that are not free, unless they are. */
 void gp_driver_fix_non_free(struct gp_exam *exam);
 
+/* CentOS 7 and 8 ask a host for their mirrors that is gone: adds how to use the archive. */
+void gp_driver_fix_mirrors(struct gp_exam *exam);
+
 /* Adds how to install the headers of a kernel. */
 void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel);
+
+/* Likewise, where the package's name depends on the kernel: of another flavour, or of another
+ * repository than the distribution's; false: it does not. */
+bool gp_driver_fix_named_headers(struct gp_exam *exam, const char *kernel);
 
 /* Debian and Kali: what to do where the archive has the headers of newer kernels only. */
 void gp_driver_fix_without_headers(struct gp_exam *exam, const char *kernel);

@@ -176,6 +176,12 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
 {
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
     const char *headers = gp_exam_text(exam, "%s/%s/build", gp_install_of(exam)->modules, kernel);
+    /* Nothing is installed or built in the running system. */
+    if (gp_machine_is_ostree(&exam->machine)) {
+        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
+        gp_driver_fix_reboot(exam, "");
+        return;
+    }
     wants_headers = wants_headers || !gp_files_exist(&exam->files, headers);
     if (wants_headers)
         gp_driver_fix_headers(exam, kernel);

@@ -111,6 +111,7 @@ static void fix_headers_of_proxmox(struct gp_exam *exam, const char *kernel)
 void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
 {
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
+    gp_driver_fix_mirrors(exam);
     if (exam->machine.distro == GP_DISTRO_UBUNTU && gp_kernels_is_mainline(kernel))
         gp_exam_advice(exam,
                        "install the headers of this mainline kernel from where it came from, such "
@@ -118,10 +119,7 @@ void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
                        "own kernel");
     else if (gp_kernels_is_proxmox(kernel))
         fix_headers_of_proxmox(exam, kernel);
-    else if (exam->machine.distro == GP_DISTRO_RHEL && strstr(kernel, "uek"))
-        gp_exam_command(exam, "install the headers of Oracle's kernel, which the module needs",
-                        "sudo dnf install kernel-uek-devel-%s", gp_exam_quoted(exam, kernel));
-    else
+    else if (!gp_driver_fix_named_headers(exam, kernel))
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
                        is_arch ? gp_exam_text(exam, "%s-headers", gp_kernels_package(exam, kernel))
                        : exam->machine.distro == GP_DISTRO_UBUNTU ? ubuntu_headers(exam, kernel)
