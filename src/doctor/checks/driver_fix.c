@@ -93,6 +93,16 @@ static void install_narrow_of_arch(struct gp_exam *exam, unsigned branch)
                     name);
 }
 
+/* Branches before 470 are in the AUR under the same kind of names. */
+static void install_old_of_arch(struct gp_exam *exam, unsigned branch)
+{
+    const char *kernel = gp_kernels_package(exam, exam->machine.kernel);
+    gp_exam_command(exam, "what building it needs", "sudo pacman -S --needed base-devel git %s",
+                    gp_exam_quoted(exam, gp_exam_text(exam, "%s-headers", kernel)));
+    gp_exam_command(exam, "", "git clone https://aur.archlinux.org/nvidia-%uxx-utils.git", branch);
+    build_on_arch(exam, branch);
+}
+
 /* A host of virtual GPUs has a driver of its own, which no distribution packages. */
 static bool is_vgpu_host(struct gp_exam *exam)
 {
@@ -227,6 +237,10 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_offer_choice *ch
                        choice->branch);
         if (m->distro == GP_DISTRO_DEBIAN) {
             gp_driver_fix_debian_legacy(exam, choice->branch);
+            return;
+        }
+        if (m->distro == GP_DISTRO_ARCH) {
+            install_old_of_arch(exam, choice->branch);
             return;
         }
         bool has_prefix = m->distro == GP_DISTRO_UBUNTU && choice->branch >= 390;

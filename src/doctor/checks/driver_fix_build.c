@@ -431,6 +431,10 @@ void gp_driver_fix_build(struct gp_exam *exam)
                              "kernels get the module automatically");
     else if (!in->source[0] && branch[0])
         fix_prebuilt(exam, branch);
+    else if (!in->source[0] && strstr(exam->machine.kernel, ".elrepo."))
+        gp_exam_advice(exam, "built modules (kmod-nvidia) are for the distribution's own kernels: "
+                             "boot one of those, or install the driver's packages for DKMS "
+                             "instead");
     else if (!in->source[0] && is_prebuilt)
         gp_driver_fix_update(exam);
     else
