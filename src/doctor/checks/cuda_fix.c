@@ -21,13 +21,26 @@ static bool has_repository(struct gp_exam *exam)
     return false;
 }
 
+/* Whether NVIDIA's repository for a release, "ubuntu2204", has a toolkit: from CUDA 12 on that of
+ * each current release, CUDA 11 those of the releases of its time. */
+static bool is_in_repository(const char *version, const char *name)
+{
+    static const struct {
+        const char *name, *first; /* of CUDA 11 */
+    } rows[] = {{"ubuntu2004", "11.0"}, {"ubuntu2204", "11.7"}, {"debian11", "11.8"},
+                {"rhel7", "11.0"},      {"rhel8", "11.0"},      {"rhel9", "11.8"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows) && gp_version_major(version) == 11; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return gp_version_compare(version, rows[i].first) >= 0;
+    return gp_version_major(version) >= 12 && name[0];
+}
+
 void gp_cuda_fix_toolkit(struct gp_exam *exam, const char *version)
 {
-    enum { IN_REPOSITORIES = 12 }; /* of current releases */
     const char *in_packages =
         gp_exam_text(exam, "%u-%u", gp_version_major(version), gp_version_minor(version));
     const char *name = gp_toolkit_repository(exam);
-    if (gp_version_major(version) < IN_REPOSITORIES || !name[0]) {
+    if (!is_in_repository(version, name)) {
         gp_exam_advice(exam,
                        "download the .run installer of CUDA %u.%u from "
                        "developer.nvidia.com/cuda-toolkit-archive, and run it with --toolkit: it "
