@@ -1,4 +1,5 @@
 /* Packages that need a library or a GPU that the machine does not have. */
+#include "doctor/checks/cuda.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/framework.h"
 #include "doctor/checks/pyinstall.h"
@@ -10,6 +11,7 @@
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/packages.h"
 #include "doctor/readers/pyenv.h"
+#include "doctor/readers/pypackage.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/toolkit.h"
@@ -281,6 +283,34 @@ static void check_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
     check_llama(exam, env);
 }
 
+/* From CuPy 14 on, for Python 3.10 and newer, pip can bring the libraries; it has no build for CUDA
+ * 11 any more. An older one that is installed satisfies pip, unless the version is named. */
+static void add_cuda_to_cupy(struct gp_exam *exam, const struct gp_pyenv *env,
+                             const struct gp_pypackage *package, unsigned major)
+{
+    static const char toolkits[] = "11.8";
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    bool is_old = env->python[0] && gp_version_compare(env->python, "3.10") < 0;
+    bool has_12 = !nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("12"));
+    if (!is_old && major >= 12) {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "CUDA's libraries as packages, from CuPy 14 on",
+                    gp_exam_text(exam, "'%s[ctk]>=14'", package->name));
+        gp_exam_advice(exam, "or install the toolkit of CUDA %u", major);
+        return;
+    }
+    if (!is_old && has_12) {
+        gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
+        gp_exam_pip(exam, env, GP_PIP_ADD, "CuPy 14, which brings CUDA's libraries",
+                    "'cupy-cuda12x[ctk]>=14'");
+        gp_exam_advice(exam, "or install the toolkit of CUDA %u for this CuPy", major);
+        return;
+    }
+    gp_exam_advice(exam, "install the toolkit of CUDA %u:", major);
+    if (major == gp_version_major(toolkits))
+        gp_cuda_fix_toolkit(exam, toolkits);
+}
+
 /* CuPy's wheels contain no CUDA: it must be installed in the version that they were built for. */
 static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env)
 {
@@ -321,12 +351,7 @@ static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env)
                     gp_exam_text(exam, "cupy-cuda%ux", have));
         gp_exam_advice(exam, "or install CUDA %u as well", major);
     } else {
-        gp_exam_pip(exam, env, GP_PIP_ADD, "CUDA's libraries as packages",
-                    gp_exam_text(exam, "'%s[ctk]'", package->name));
-        gp_exam_advice(exam,
-                       "CuPy before 14 has no packages for them: install the toolkit of CUDA "
-                       "%u",
-                       major);
+        add_cuda_to_cupy(exam, env, package, major);
     }
 }
 
@@ -409,6 +434,35 @@ static const char *cudnn_on_path(struct gp_exam *exam, const char **ret_place)
     return "";
 }
 
+/* Whether the PyTorch beside it is linked with this cuDNN, so that another one breaks its import.
+ */
+static bool torch_keeps_cudnn(struct gp_exam *exam, const struct gp_pyenv *env, unsigned major)
+{
+    const struct gp_pypackage *torch = gp_pyenv_package(env, "torch");
+    struct gp_requirement wanted;
+    const char *text =
+        torch ? gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", torch->entry)) : NULL;
+    while (text && (text = gp_requirement_next(text, &wanted)))
+        if (strncmp(wanted.name, "nvidia-cudnn-cu", 15) == 0 &&
+            gp_version_major(wanted.version) == major)
+            return true;
+    return false;
+}
+
+/* No cuDNN is right for both. */
+static void separate_jax(struct gp_exam *exam, const struct gp_pyenv *env, const char *wanted)
+{
+    const struct gp_pypackage *jax = gp_pyenv_package(env, "jax");
+    gp_exam_advice(exam,
+                   "keep that cuDNN, which PyTorch in this environment needs, and install JAX into "
+                   "one of its own:");
+    gp_exam_command(exam, "", "python%s -m venv ~/jax", env->python[0] ? env->python : "3");
+    gp_exam_command(exam, "", "~/jax/bin/pip install 'jax[cuda12]%s%s'", jax ? "==" : "",
+                    jax ? jax->version : "");
+    if (strcmp(wanted, "9.1") == 0)
+        gp_exam_advice(exam, "or update PyTorch to 2.4 or newer, which is built with cuDNN 9");
+}
+
 static void check_jax(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const struct gp_pypackage *jaxlib = gp_pyenv_package(env, "jaxlib");
@@ -432,6 +486,12 @@ static void check_jax(struct gp_exam *exam, const struct gp_pyenv *env)
     if (is_on_path)
         gp_exam_advice(exam, "update that cuDNN, or take its directory out of LD_LIBRARY_PATH");
     const char *cuda = strstr(jaxlib->version, "cuda11") ? "11" : "12";
+    if (!is_on_path && gp_version_major(version) != gp_version_major(wanted) &&
+        gp_pyenv_package(env, "jax-cuda12-plugin") &&
+        torch_keeps_cudnn(exam, env, gp_version_major(version))) {
+        separate_jax(exam, env, wanted);
+        return;
+    }
     gp_exam_pip(exam, env, GP_PIP_ADD, "a cuDNN that is new enough",
                 gp_exam_text(exam, "'nvidia-cudnn-cu%s>=%s,<%u'", cuda, wanted,
                              gp_version_major(wanted) + 1));
