@@ -23,21 +23,26 @@ enum origin {
     ORIGIN_GPU,
 };
 
-static enum origin origin_of_mxnet(struct gp_exam *exam, const struct gp_pyenv *env)
+static enum origin origin_of_library(struct gp_exam *exam, const struct gp_pyenv *env,
+                                     const char *file)
 {
     static const char *const starts[] = {"libcudart.so", "libcublas.so", "libcuda.so"};
     struct gp_elf shared;
     const char *name;
     char path[GP_PATH_SIZE];
     size_t from = 0;
-    if (!gp_pyenv_path(env, "mxnet/libmxnet.so", path) ||
-        !gp_elf_read(&shared, &exam->files, &exam->arena, path))
+    if (!gp_pyenv_path(env, file, path) || !gp_elf_read(&shared, &exam->files, &exam->arena, path))
         return ORIGIN_UNKNOWN;
     while ((name = gp_elf_needed(&shared, &from)))
         for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
             if (strncmp(name, starts[i], strlen(starts[i])) == 0)
                 return ORIGIN_GPU;
     return ORIGIN_CPU;
+}
+
+static enum origin origin_of_mxnet(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    return origin_of_library(exam, env, "mxnet/libmxnet.so");
 }
 
 /* Whether its file says that it has CUDA; the build for the CPU does not say so. */
@@ -121,11 +126,7 @@ static const char *index_of_paddle(struct gp_exam *exam, const struct gp_pypacka
         return strstr(gpu->version, ".post")
                    ? " -f https://www.paddlepaddle.org.cn/whl/linux/mkl/avx/stable.html"
                    : "";
-    struct gp_nvidia nv;
-    gp_nvidia_read(&nv, exam);
-    bool is_12 = !nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("12"));
-    return gp_exam_text(exam, " -i https://www.paddlepaddle.org.cn/packages/stable/%s/",
-                        is_12 ? "cu126" : "cu118");
+    return gp_paddle_index(exam);
 }
 
 static void check_twins(struct gp_exam *exam, const struct gp_pyenv *env, const struct twins *both)
@@ -211,6 +212,10 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
             gp_exam_evidence(exam, path, "missing");
         if (!library)
             gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
+        if (strcmp(package->name, "paddlepaddle") == 0) {
+            gp_paddle_install(exam, env, package->version);
+            continue;
+        }
         const char *cuda, *mxnet = gp_mxnet_package(exam, &cuda);
         gp_exam_pip(exam, env, library ? GP_PIP_AGAIN : GP_PIP_ADD, "the build for GPUs",
                     strcmp(package->name, "onnxruntime") == 0
@@ -224,8 +229,42 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
     }
 }
 
+/* ---- OpenCV ---- */
+
+/* PyPI has OpenCV only for the CPU: a program that asks for CUDA gets an error, or a warning and
+ * the CPU. */
+static void check_opencv(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char *const words[] = {"DNN_BACKEND_CUDA", "cv2.cuda.", "cv2.cuda_", NULL};
+    static const char library[] = "cv2/cv2.abi3.so";
+    const struct gp_pypackage *package = gp_pyenv_package_like(env, "opencv-");
+    const char *program = package && !package->is_conda && (env->is_active || env->is_named)
+                              ? gp_project_program(exam, env, words)
+                              : NULL;
+    struct gp_nvidia nv;
+    if (!program || origin_of_library(exam, env, library) == ORIGIN_GPU)
+        return;
+    gp_nvidia_read(&nv, exam);
+    unsigned capability = nv.count > 0 ? nv.gpus[0].capability : 0;
+    gp_exam_report(exam, GP_VERDICT_WARN, "OpenCV in %s is a build for the CPU", env->prefix);
+    gp_exam_stands_alone(exam);
+    gp_exam_evidence(exam, env->site, "%s: PyPI has none for CUDA", package->entry);
+    gp_exam_evidence(exam, program, "asks for CUDA");
+    gp_exam_why(exam, "\"DNN module was not built with CUDA backend; switching to CPU\", or \"The "
+                      "library is compiled without CUDA support\".");
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
+    gp_exam_advice(exam,
+                   "build OpenCV from its source for this Python, with opencv_contrib: cmake -D "
+                   "WITH_CUDA=ON -D WITH_CUDNN=ON -D OPENCV_DNN_CUDA=ON -D CUDA_ARCH_BIN=%s -D "
+                   "OPENCV_EXTRA_MODULES_PATH=…/opencv_contrib/modules …; it needs the CUDA "
+                   "toolkit and cuDNN",
+                   capability ? gp_exam_text(exam, "%u.%u", capability / 10, capability % 10)
+                              : "X.Y");
+}
+
 void gp_check_cpu_builds(struct gp_exam *exam, const struct gp_pyenv *env)
 {
+    check_opencv(exam, env);
     for (size_t k = 0; k < GP_ARRAY_LEN(twins); k++)
         check_twins(exam, env, &twins[k]);
     check_cpu_only(exam, env);

@@ -50,6 +50,94 @@ static bool read_paddle(struct gp_exam *exam, const struct gp_pyenv *env, struct
     return ret->cuda >= 10 && strcmp(wheels, "ON") != 0;
 }
 
+/* ---- which build ---- */
+
+enum {
+    BLACKWELL = 100
+}; /* the compute capability from which on only the builds for CUDA 12.9 run */
+
+static const struct gp_nvidia_gpu *blackwell(const struct gp_nvidia *nv)
+{
+    for (size_t i = 0; i < nv->count; i++)
+        if (nv->gpus[i].capability >= BLACKWELL)
+            return &nv->gpus[i];
+    return NULL;
+}
+
+const char *gp_paddle_index(struct gp_exam *exam)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    bool is_12 = !nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("12"));
+    return gp_exam_text(exam, " -i https://www.paddlepaddle.org.cn/packages/stable/%s/",
+                        blackwell(&nv) ? "cu129"
+                        : is_12        ? "cu126"
+                                       : "cu118");
+}
+
+static const char *newest_package(struct gp_exam *exam)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    return gp_exam_text(exam, "'paddlepaddle-gpu>=%s'%s", blackwell(&nv) ? "3.2" : "3",
+                        gp_paddle_index(exam));
+}
+
+void gp_paddle_install(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    const char *same =
+        gp_exam_text(exam, "paddlepaddle-gpu==%.*s", (int)strcspn(version, "+-"), version);
+    if (blackwell(&nv)) {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "the build for this GPU", newest_package(exam));
+    } else if (gp_version_major(version) >= 3) {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "the build for GPUs, which PyPI does not have",
+                    gp_exam_text(exam, "%s%s", same, gp_paddle_index(exam)));
+    } else {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "the build for GPUs", same);
+        gp_exam_advice(exam,
+                       "it needs the libraries of CUDA %u and cuDNN, which it does not contain",
+                       cuda_of_version(version));
+        gp_exam_pip(exam, env, GP_PIP_ADD, "or Paddle 3, which brings its CUDA and cuDNN",
+                    newest_package(exam));
+    }
+}
+
+/* A build for an older CUDA than 12.8 has neither code nor PTX for Blackwell. */
+static bool check_blackwell(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char first[] = "12.8", mended[] = "3.2";
+    const struct gp_pypackage *package = gp_pyenv_package(env, "paddlepaddle-gpu");
+    struct gp_nvidia nv;
+    char cuda[16] = "";
+    gp_nvidia_read(&nv, exam);
+    const struct gp_nvidia_gpu *gpu = blackwell(&nv);
+    if (!package || package->is_conda || !gpu)
+        return false;
+    const char *text = gp_pyenv_text(exam, env, "paddle/version/__init__.py");
+    bool is_stated = gp_python_version(text, "cuda_version", cuda, sizeof(cuda)) && cuda[0];
+    unsigned major = cuda_of_version(package->version);
+    const char *built = is_stated ? gp_exam_text(exam, "%s", cuda)
+                        : major   ? gp_exam_text(exam, "%u", major)
+                                  : "";
+    if (!built[0] || strcmp(built, "False") == 0 || gp_version_compare(built, first) >= 0)
+        return false;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false), "Paddle %s in %s has no kernels for %s",
+                   package->version, env->prefix, gp_nvidia_gpu_words(exam, gpu));
+    gp_exam_evidence(exam, env->site, "%s: for CUDA %s", package->entry, built);
+    gp_exam_why(
+        exam,
+        "\"Mismatched GPU Architecture: The installed PaddlePaddle package was compiled for "
+        "…, but your current GPU is %u\".",
+        gpu->capability);
+    bool is_newer = gp_version_compare(package->version, mended) < 0;
+    gp_exam_pip(exam, env, is_newer ? GP_PIP_ADD : GP_PIP_AGAIN, "the build for this GPU",
+                newest_package(exam));
+    gp_exam_link(exam, "https://github.com/PaddlePaddle/Paddle/issues/76037");
+    return true;
+}
+
 /* ---- names without a number ---- */
 
 /* What it opens when it is first used, by a name without a number, the folder of NVIDIA's package
@@ -164,14 +252,8 @@ static void mend_others(struct gp_exam *exam, const struct paddle *paddle,
 /* Newer packages bring their libraries. */
 static void propose_3(struct gp_exam *exam, const struct paddle *paddle)
 {
-    struct gp_nvidia nv;
-    gp_nvidia_read(&nv, exam);
-    bool is_12 = !nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("12"));
     gp_exam_pip(exam, paddle->env, GP_PIP_ADD, "or Paddle 3, which brings its CUDA and cuDNN",
-                gp_exam_text(exam,
-                             "'paddlepaddle-gpu>=3' -i "
-                             "https://www.paddlepaddle.org.cn/packages/stable/%s/",
-                             is_12 ? "cu126" : "cu118"));
+                newest_package(exam));
 }
 
 static void report_unreached(struct gp_exam *exam, const struct paddle *paddle,
@@ -209,6 +291,8 @@ static void report_no_cudnn(struct gp_exam *exam, const struct paddle *paddle)
                    "install cuDNN %u for CUDA %u, next to the toolkit, and have LD_LIBRARY_PATH "
                    "lead to it",
                    paddle->cudnn, paddle->cuda);
+    if (gp_version_major(paddle->package->version) < 3)
+        propose_3(exam, paddle);
 }
 
 /* Whether a library that it opens is not found, which is reported. */
@@ -272,7 +356,7 @@ void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     struct paddle paddle;
     const char *other;
-    if (!read_paddle(exam, env, &paddle))
+    if (check_blackwell(exam, env) || !read_paddle(exam, env, &paddle))
         return;
     bool is_other = gp_cuda_is_only_other(exam, env, paddle.cuda, &other);
     if (is_other && is_linked(&paddle))

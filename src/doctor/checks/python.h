@@ -82,6 +82,10 @@ void gp_check_theano(struct gp_exam *exam, const struct gp_pyenv *env, const str
 
 /* paddle.c: PaddlePaddle and the libraries that it opens */
 void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env);
+/* Paddle's own index for pip, which has the builds for GPUs from version 3 on: " -i https://…". */
+const char *gp_paddle_index(struct gp_exam *exam);
+/* A fix: the build for GPUs in place of the one for the CPU. */
+void gp_paddle_install(struct gp_exam *exam, const struct gp_pyenv *env, const char *version);
 
 /* pins.c: packages that name the PyTorch that they are made for */
 void gp_check_torch_pins(struct gp_exam *exam, const struct gp_pyenv *env,

@@ -92,6 +92,8 @@ static const char *const wanted[] = {
     "sglang",
     "numpy",
     "theano",
+    "deepspeed",
+    "opencv-*",
     "open-interpreter",
     "pynvjitlink*",
     "libcudf*", /* of RAPIDS */
