@@ -59,6 +59,26 @@ static bool mend_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
     return false;
 }
 
+/* Whether a PyTorch has builds, of which none runs on these GPUs. */
+static bool is_too_old(const struct gp_exam *exam, const char *version)
+{
+    struct gp_nvidia nv;
+    struct gp_build build;
+    unsigned capability;
+    bool is_known = false;
+    gp_nvidia_read(&nv, exam);
+    struct gp_build_target target = gp_nvidia_target(&nv);
+    for (size_t i = 0; target.count > 0 && gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++) {
+        if (!is_same(build.version, version))
+            continue;
+        struct gp_judgement judgement = gp_build_judge(&build, &target, &capability);
+        if (judgement.fit != GP_FIT_NO_CODE)
+            return false;
+        is_known = true;
+    }
+    return is_known;
+}
+
 /* Packages that belong to PyTorch must match it; for packages built on it, PyTorch must match them:
  * `wanted`, for the CUDA of the installed one. */
 static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
@@ -69,6 +89,11 @@ static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const str
                       gp_torch_release(exam, torch->version), gp_torch_index(exam, torch->cuda));
     else if (mend_xformers(exam, env, torch, package))
         return;
+    else if (is_too_old(exam, wanted)) /* the installed one is what runs on the GPU */
+        gp_exam_pip(
+            exam, env, GP_PIP_ADD,
+            gp_exam_text(exam, "PyTorch %s has no kernels for this GPU: a newer version", wanted),
+            gp_exam_text(exam, "--upgrade %s", package->name));
     else if (has_build(wanted, torch->cuda))
         gp_exam_torch(exam, env, "the PyTorch that it needs", gp_torch_release(exam, wanted),
                       gp_torch_index(exam, torch->cuda));
