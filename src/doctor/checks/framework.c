@@ -156,6 +156,19 @@ static bool has_build_for(const char *version, const char *cuda)
     return false;
 }
 
+/* The other channel with the CUDA of a build in PyTorch's own channel: the default ones have only
+ * some versions of cudatoolkit. */
+static const char *channel_of(const char *version, const char *cuda)
+{
+    static const char *const elsewhere[] = {"11.1", "11.2", "11.6"};
+    if (gp_version_compare(version, "1.13") >= 0)
+        return "-c nvidia ";
+    for (size_t i = 0; i < GP_ARRAY_LEN(elsewhere); i++)
+        if (strncmp(cuda, elsewhere[i], strlen(elsewhere[i])) == 0)
+            return "-c conda-forge ";
+    return "";
+}
+
 /* The build of PyTorch's own channel, which has packages for each CUDA. */
 static void propose_own_channel(struct gp_exam *exam, const struct gp_nvidia *nv,
                                 const struct gp_case *c, const struct gp_build *build)
@@ -172,8 +185,8 @@ static void propose_own_channel(struct gp_exam *exam, const struct gp_nvidia *nv
         gp_exam_command(exam, "and what depends on it", "%s remove -p %s cpuonly", program, prefix);
     gp_exam_command(exam, "the build of PyTorch's own channel for these GPUs",
                     "%s install -p %s -c pytorch %s'pytorch=%s=*cuda*'%s %s=%u.%u", program, prefix,
-                    gp_version_compare(build->version, "1.13") < 0 ? "" : "-c nvidia ",
-                    build->version, gp_torch_companions(exam, c->env),
+                    channel_of(build->version, cuda), build->version,
+                    gp_torch_companions(exam, c->env),
                     gp_version_compare(build->version, "1.13") < 0 ? "cudatoolkit" : "pytorch-cuda",
                     gp_version_major(cuda), gp_version_minor(cuda));
     if (other_channel(c->env))
@@ -181,14 +194,23 @@ static void propose_own_channel(struct gp_exam *exam, const struct gp_nvidia *nv
                              "and nvidia before conda-forge");
 }
 
+/* Whether it is a build of PyTorch's own channel: "pytorch-2.3.1-py3.10_cpu_0.json". conda-forge's
+ * begin with the kind, "cpu_generic_py310…". */
+static bool is_own_build(const struct gp_pypackage *package)
+{
+    const char *build = package ? strrchr(package->entry, '-') : NULL;
+    return build && package->is_conda && strncmp(build, "-py3.", 5) == 0;
+}
+
 /* Whether the environment's PyTorch is from its own channel, which ended with 2.5, or the build is
  * older than conda-forge's. */
 static bool is_of_own_channel(const struct gp_case *c, const struct gp_build *build)
 {
+    bool is_own = gp_pyenv_package(c->env, "pytorch-mutex") || cpu_only(c->env) ||
+                  other_channel(c->env) || is_own_build(gp_pyenv_package(c->env, "pytorch"));
     return c->framework == GP_FRAMEWORK_TORCH &&
            (gp_version_major(build->cuda) < CONDA_FORGE_CUDA ||
-            ((gp_pyenv_package(c->env, "pytorch-mutex") || other_channel(c->env)) &&
-             gp_version_compare(build->version, "2.6") < 0));
+            (is_own && gp_version_compare(build->version, "2.6") < 0));
 }
 
 /* pixi's environments follow the manifest of their project, which says that there is a GPU. */
@@ -248,6 +270,9 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
     if (conda_package(c) && propose_pixi(exam, c, conda[c->framework], build.cuda))
         return true;
     if (conda_package(c)) {
+        if (c->framework == GP_FRAMEWORK_TORCH && cpu_only(c->env))
+            gp_exam_command(exam, "and what depends on it", "%s remove -p %s cpuonly",
+                            gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix));
         gp_exam_command(exam, "conda-forge's build for these GPUs",
                         "%s install -p %s -c conda-forge %s cuda-version=%u",
                         gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix),
