@@ -29,6 +29,7 @@ void gp_check_cuda_env(struct gp_exam *exam);
 /* Of a check of variables that has reported nothing: whether there were any, as a copy of a machine
  * has none. */
 void gp_cuda_note_unset(struct gp_exam *exam);
+void gp_check_cuda_hidden(struct gp_exam *exam);  /* part of cuda.env */
 void gp_check_cuda_network(struct gp_exam *exam); /* part of cuda.env */
 void gp_check_cuda_nccl(struct gp_exam *exam);    /* part of cuda.env */
 /* A setting of NCCL in the environment, which comes first, or in its files, then at *ret_place,

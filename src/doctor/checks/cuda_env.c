@@ -482,6 +482,7 @@ void gp_check_cuda_env(struct gp_exam *exam)
     gp_nvidia_read(&nv, exam);
     check_mask(exam, &nv);
     check_startup_files(exam);
+    gp_check_cuda_hidden(exam);
     check_order(exam, &nv);
     check_variables(exam);
     gp_check_cuda_nccl(exam);
