@@ -50,6 +50,43 @@ static void keep_in_project(struct gp_exam *exam, const char *project, const cha
     gp_exam_link(exam, "https://docs.astral.sh/uv/guides/integration/pytorch/");
 }
 
+/* The project whose lock file an environment of Poetry follows: around it, or where the user works.
+ * NULL: none. */
+static const char *project_of_poetry(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *project = gp_machine_variable(&exam->machine, "PWD");
+    const char *slash = strrchr(env->prefix, '/');
+    if (slash && strcmp(slash, "/.venv") == 0)
+        project = gp_exam_text(exam, "%.*s", (int)(slash - env->prefix), env->prefix);
+    else if (!strstr(env->prefix, "/pypoetry/virtualenvs/"))
+        return NULL;
+    bool is_locked =
+        project && gp_files_exist(&exam->files, gp_exam_text(exam, "%s/poetry.lock", project));
+    return is_locked ? project : NULL;
+}
+
+/* What pip has changed, `poetry install` changes back. `packages` are pip's: "torch==2.6.0
+ * torchvision --index-url https://…". */
+static void keep_in_poetry(struct gp_exam *exam, const char *project, const char *packages)
+{
+    static const char option[] = " --index-url ", mark[] = "/whl/";
+    const char *index = strstr(packages, option), *name = index ? strstr(index, mark) : NULL;
+    if (!name || strncmp(packages, "torch", 5) != 0) {
+        gp_exam_advice(exam,
+                       "and the same versions in %s/pyproject.toml: otherwise poetry install "
+                       "changes it back",
+                       project);
+        return;
+    }
+    name += sizeof(mark) - 1;
+    const char *quoted = gp_exam_quoted(exam, project);
+    gp_exam_command(exam, "or with Poetry, as otherwise poetry install changes it back",
+                    "cd %s && poetry source add --priority=explicit pytorch-%s %s", quoted, name,
+                    index + sizeof(option) - 1);
+    gp_exam_command(exam, "", "cd %s && poetry add --source pytorch-%s %.*s", quoted, name,
+                    (int)(index - packages), packages);
+}
+
 /* A container's packages below /usr/local: those of its image, which pip has installed. */
 static bool is_of_image(const struct gp_exam *exam, const struct gp_pyenv *env)
 {
@@ -84,8 +121,9 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
             is_2 ? gp_exam_text(exam, "virtualenv -p python%s", env->python) : "python3 -m venv");
         gp_exam_command(exam, note, "~/gpu/bin/pip install %s", packages);
     } else if (env->kind == GP_PYENV_USER) {
-        gp_exam_command(exam, note, "python%s -m pip %s%s %s", env->python[0] ? env->python : "3",
-                        of_pip[how], how == GP_PIP_REMOVE ? "" : " --user", packages);
+        gp_exam_command(exam, note, "python%s -m pip %s%s%s %s", env->python[0] ? env->python : "3",
+                        of_pip[how], how == GP_PIP_REMOVE ? "" : " --user", despite_mark(exam, env),
+                        packages);
     } else if (is_of_uv(exam, env)) {
         gp_exam_command(exam, note, "uv pip %s --python %s %s", of_uv[how],
                         gp_exam_quoted(exam, env->prefix), packages);
@@ -96,6 +134,9 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
         gp_exam_command(exam, note, "%s -m pip %s %s",
                         gp_exam_quoted(exam, gp_exam_text(exam, "%s/bin/python", env->prefix)),
                         of_pip[how], packages);
+        const char *project = how == GP_PIP_REMOVE ? NULL : project_of_poetry(exam, env);
+        if (project)
+            keep_in_poetry(exam, project, packages);
     }
 }
 
