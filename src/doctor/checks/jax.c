@@ -100,6 +100,43 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_case *c, const str
     mend_cudnn(exam, c->env, path, built, jax_cuda(jax));
 }
 
+/* A build for CUDA has no libraries of its own: they come as packages, by an extra of jax, or from
+ * the machine. */
+static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const struct jax *jax)
+{
+    static const char first_9[] = "0.4.31", first_extra[] = "0.4.7";
+    unsigned cuda = jax_cuda(jax), other = 0;
+    unsigned major = jax->plugin && gp_version_compare(jax->plugin->version, first_9) >= 0 ? 9 : 8;
+    bool is_known = false;
+    if (gp_pyenv_package_like(c->env, "nvidia-cudnn-cu") || cuda < 11 ||
+        gp_cudnn_is_found(exam, c->env, major, &other, &is_known) || !is_known || other ||
+        gp_pyenv_package(c->env, "cudnn"))
+        return;
+    gp_exam_report(
+        exam,
+        gp_framework_aside(exam, c->env, GP_FRAMEWORK_JAX) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+        "JAX %s in %s needs cuDNN %u, but none is installed", c->version, c->env->prefix, major);
+    gp_exam_evidence(exam, c->where, "%s", c->seen);
+    gp_exam_evidence(exam, gp_exam_text(exam, "libcudnn.so.%u", major),
+                     "not in any library directory");
+    gp_exam_aside(exam, c->env, GP_FRAMEWORK_JAX);
+    gp_exam_why(exam, "\"Unable to load cuDNN. Is it installed?\": it falls back to the CPU.");
+    int n = (int)strcspn(c->version, "+");
+    if (jax->plugin)
+        gp_exam_pip(exam, c->env, GP_PIP_ADD, "the libraries of CUDA as packages",
+                    gp_exam_text(exam, "'jax[cuda%u]==%.*s'", cuda, n, c->version));
+    else if (gp_version_compare(c->version, first_extra) >= 0)
+        gp_exam_pip(exam, c->env, GP_PIP_ADD, "the libraries of CUDA as packages",
+                    gp_exam_text(exam,
+                                 "'jax[cuda%u_pip]==%.*s' -f "
+                                 "https://storage.googleapis.com/jax-releases/"
+                                 "jax_cuda_releases.html",
+                                 cuda, n, c->version));
+    else
+        gp_exam_advice(exam, "install CUDA %u and cuDNN %s, and have LD_LIBRARY_PATH lead to them",
+                       cuda, *cudnn_of(exam, jax) ? cudnn_of(exam, jax) : "8");
+}
+
 /* Whether conda's build of it is one for the CPU, in the environment that the user means. */
 static bool is_conda_cpu(const struct gp_pyenv *env, const struct gp_pypackage *jaxlib)
 {
@@ -188,7 +225,8 @@ static bool check_versions(struct gp_exam *exam, const struct gp_pyenv *env, con
     gp_exam_why(exam, "JAX loads a plugin only if it was built for the same version; otherwise it "
                       "falls back to the CPU.");
     gp_exam_pip(exam, env, GP_PIP_ADD, "install all in the same version",
-                gp_exam_text(exam, "'jax[%s]==%s'", extra, jax->jaxlib->version));
+                gp_exam_text(exam, "'jax[%s]==%.*s'", extra,
+                             (int)strcspn(jax->jaxlib->version, "+"), jax->jaxlib->version));
     return true;
 }
 
@@ -230,6 +268,8 @@ void gp_check_jax(struct gp_exam *exam)
             c->trouble = GP_TROUBLE_CPU_ONLY;
         if (major > 0 && (c->trouble == GP_TROUBLE_NONE || c->trouble == GP_TROUBLE_UNKNOWN))
             check_cudnn(exam, c, &jax);
+        if (c->trouble == GP_TROUBLE_NONE && !jax.jaxlib->is_conda)
+            check_libraries(exam, c, &jax);
     }
     gp_cases_report(exam, &nv, cases, count);
     gp_cases_report_well(exam, GP_FRAMEWORK_JAX, cases, count);
