@@ -8,6 +8,7 @@
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/readers/torch.h"
+#include "doctor/readers/used.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -46,16 +47,26 @@ static const char *source_tree(struct gp_exam *exam)
     return setup && (is_built_with || strstr(setup, "CUDAExtension")) ? folder : NULL;
 }
 
+/* A program that uses DeepSpeed, which compiles its operators when they are first used; NULL. */
+static const char *deepspeed_user(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char name[] = "deepspeed";
+    return gp_pyenv_package(env, name) ? gp_project_program_with(exam, env, name, false) : NULL;
+}
+
 /* The toolkit that PyTorch builds extensions with, and what makes it so; NULL: there is none, or
  * nothing says that extensions are built. */
 static const struct gp_toolkit_found *builder(struct gp_exam *exam, const struct gp_toolkits *all,
-                                              const char **ret_where, const char **ret_words)
+                                              const struct gp_pyenv *env, const char **ret_where,
+                                              const char **ret_words)
 {
     const char *home = gp_machine_variable(&exam->machine, "CUDA_HOME");
     const struct gp_toolkit_found *used = gp_toolkit_used(all);
     char real[GP_PATH_SIZE];
     *ret_where = home ? "CUDA_HOME" : source_tree(exam);
     *ret_words = home ? home : "the source of a PyTorch extension";
+    if (!*ret_where && (*ret_where = deepspeed_user(exam, env)))
+        *ret_words = "uses DeepSpeed, which compiles its operators";
     if (!home)
         return used && used->has_compiler && *ret_where ? used : NULL;
     for (size_t i = 0; i < all->count && gp_files_real(&exam->files, home, real); i++)
@@ -99,7 +110,7 @@ static void report_other(struct gp_exam *exam, const struct gp_toolkits *all,
                          const struct gp_torch *torch)
 {
     const char *where, *words;
-    const struct gp_toolkit_found *used = builder(exam, all, &where, &words);
+    const struct gp_toolkit_found *used = builder(exam, all, torch->env, &where, &words);
     const struct gp_toolkit_found *fitting = fitting_toolkit(all, torch->cuda);
     if (!used || !used->version[0] ||
         gp_version_major(used->version) == gp_version_major(torch->cuda))
