@@ -58,6 +58,15 @@ static void report_two_cupys(struct gp_exam *exam, const struct gp_pyenv *env,
                 gp_exam_text(exam, "%s==%s", kept->name, kept->version));
 }
 
+/* The package for the CUDA that a driver implements: until 11.1 there is one for each. */
+static const char *cupy_for(struct gp_exam *exam, const char *driver)
+{
+    const char *cuda = gp_cuda_ceiling(driver);
+    unsigned major = gp_version_major(cuda);
+    return major >= 11 ? gp_exam_text(exam, "cupy-cuda%ux", major)
+                       : gp_exam_text(exam, "cupy-cuda%u%u", major, gp_version_minor(cuda));
+}
+
 /* "cupy-cuda12x" is for CUDA 12. */
 static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv)
 {
@@ -79,8 +88,7 @@ static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env, const s
                    env->prefix, cuda, floor, nv->driver);
     gp_exam_evidence(exam, env->site, "%s", first->entry);
     gp_exam_pip(exam, env, GP_PIP_REMOVE, "", first->name);
-    gp_exam_pip(exam, env, GP_PIP_ADD, "for this driver",
-                gp_exam_text(exam, "cupy-cuda%ux", gp_version_major(gp_cuda_ceiling(nv->driver))));
+    gp_exam_pip(exam, env, GP_PIP_ADD, "for this driver", cupy_for(exam, nv->driver));
     gp_exam_advice(exam, "or keep it, and:");
     gp_driver_fix_at_least(exam, floor);
 }

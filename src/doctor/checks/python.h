@@ -80,6 +80,9 @@ void gp_check_numba_driver(struct gp_exam *exam);
 /* theano.c: Theano's old backend and the compiler that it runs */
 void gp_check_theano(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv);
 
+/* cupy.c: CuPy and the installed CUDA */
+void gp_check_cupy_cuda(struct gp_exam *exam, const struct gp_pyenv *env);
+
 /* paddle.c: PaddlePaddle and the libraries that it opens */
 void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env);
 /* Paddle's own index for pip, which has the builds for GPUs from version 3 on: " -i https://…". */
