@@ -450,6 +450,34 @@ static void propose_libraries(struct gp_exam *exam, const struct gp_case *c, con
     propose_extra(exam, c);
 }
 
+/* The package of cuDNN is that of another framework, such as PyTorch, and older than the one that
+ * this build was compiled with. What a build says of itself is only the major version. */
+static bool report_old_wheel(struct gp_exam *exam, const struct gp_case *c,
+                             const struct gp_pypackage *wheel)
+{
+    struct gp_build build;
+    if (gp_version_compare(c->version, "2.14") < 0 || strchr(c->version, '+') ||
+        !gp_build_known(GP_FRAMEWORK_TENSORFLOW, c->version, "", &build) || !build.cudnn[0] ||
+        gp_version_major(build.cudnn) != gp_version_major(wheel->version) ||
+        gp_version_minor(wheel->version) >= gp_version_minor(build.cudnn))
+        return false;
+    gp_exam_report(exam, gp_tensorflow_verdict(exam, c),
+                   "TensorFlow %s in %s was built with cuDNN %s, but the environment has %s",
+                   c->version, c->env->prefix, build.cudnn, wheel->version);
+    gp_exam_evidence(exam, c->where, "%s", c->seen);
+    gp_exam_evidence(exam, c->env->site, "%s", wheel->entry);
+    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
+    gp_exam_why(exam,
+                "\"Loaded runtime CuDNN library … but source was compiled with\": convolutions "
+                "and recurrent layers fail.");
+    gp_exam_pip(exam, c->env, GP_PIP_ADD,
+                c->env->has_torch ? "PyTorch runs with it, too, even if pip complains"
+                                  : "one that is new enough",
+                gp_exam_text(exam, "'%s>=%s,<%u'", wheel->name, build.cudnn,
+                             gp_version_major(build.cudnn) + 1));
+    return true;
+}
+
 /* The build is for CUDA, but neither wheels nor the machine provide CUDA. */
 static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
 {
@@ -460,7 +488,8 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
     const char *number = cudnn[0] ? gp_exam_text(exam, "%u", gp_version_major(cudnn)) : "*";
     if (wheel && !is_other &&
         !(gp_version_compare(c->version, "2.14") < 0 && has_system_cudnn(exam, cudnn, &version))) {
-        report_lost(exam, c);
+        if (!report_old_wheel(exam, c, wheel))
+            report_lost(exam, c);
         return;
     }
     if (has_system_cudnn(exam, cudnn, &version)) {
