@@ -104,6 +104,8 @@ static const struct gp_pypackage *conda_package(const struct gp_case *c)
     static const char *const names[] = {[GP_FRAMEWORK_TORCH] = "pytorch",
                                         [GP_FRAMEWORK_TENSORFLOW] = "tensorflow",
                                         [GP_FRAMEWORK_JAX] = "jaxlib"};
+    if (strchr(c->version, '+')) /* pip has replaced it: conda's have no such version */
+        return NULL;
     for (size_t i = 0; i < c->env->count; i++)
         if (c->env->packages[i].is_conda &&
             strcmp(c->env->packages[i].name, names[c->framework]) == 0)
