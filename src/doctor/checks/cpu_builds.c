@@ -185,14 +185,16 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
     char path[GP_PATH_SIZE] = "";
     bool is_meant = env->is_active || env->is_named, has_other = gp_pyenv_frameworks(env) > 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(cpu_only); i++) {
-        if (!is_meant && !(cpu_only[i].library && gp_llama_is_used(exam, env)))
+        bool is_around = !is_meant && cpu_only[i].word; /* a program's own folder */
+        if (!is_meant && !is_around && !(cpu_only[i].library && gp_llama_is_used(exam, env)))
             continue;
         const struct gp_pypackage *package = gp_pyenv_package(env, cpu_only[i].name);
         const char *word = cpu_only[i].word;
-        const char *program =
-            package && word ? gp_project_program_with(exam, env, word, has_other) : NULL;
+        const char *program = package && word
+                                  ? gp_project_program_with(exam, env, word, has_other || is_around)
+                                  : NULL;
         if (package && (package->is_conda || strchr(package->version, '+') ||
-                        (has_other && !cpu_only[i].is_framework && !program)))
+                        ((has_other || is_around) && !cpu_only[i].is_framework && !program)))
             continue;
         const char *library = cpu_only[i].library;
         bool has_folder = !library || (gp_pyenv_path(env, "llama_cpp/lib", path) &&
