@@ -297,6 +297,28 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
     return true;
 }
 
+/* The last PyTorch for an old GPU may be older than the environment's Python; false: it is not. */
+static bool propose_older_python(struct gp_exam *exam, const struct gp_nvidia *nv,
+                                 const struct gp_case *c)
+{
+    struct gp_pyenv any = *c->env;
+    struct gp_build build;
+    any.python = "";
+    if (c->framework != GP_FRAMEWORK_TORCH || c->trouble != GP_TROUBLE_NO_CODE ||
+        !choose(&any, nv, c->framework, "", &build) || !build.last_python[0] ||
+        gp_version_compare(build.version, "1.13") >= 0)
+        return false;
+    gp_exam_advice(exam,
+                   "the last build that runs on this GPU is PyTorch %s, for Python %s to %s: in an "
+                   "environment of its own, with conda:",
+                   build.version, build.first_python, build.last_python);
+    gp_exam_command(
+        exam, "", "%s create -n gpu -c pytorch %spython=%s pytorch=%s cudatoolkit=%u.%u",
+        gp_conda_program(exam, c->env), channel_of(build.version, build.cuda), build.last_python,
+        build.version, gp_version_major(build.cuda), gp_version_minor(build.cuda));
+    return true;
+}
+
 /* ---- findings ---- */
 
 static const char *case_words(struct gp_exam *exam, const struct gp_case *c)
@@ -428,7 +450,7 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct 
     } else if (!has_build && c->is_partial) {
         gp_exam_advice(exam, "hide this GPU from it: list the others in CUDA_VISIBLE_DEVICES, as "
                              "named by nvidia-smi -L");
-    } else if (!has_build) {
+    } else if (!has_build && !propose_older_python(exam, nv, c)) {
         gp_exam_advice(exam, c->trouble == GP_TROUBLE_NO_CODE
                                  ? "no known build of it runs on this GPU with this driver: "
                                    "compute on the CPU, or on a newer GPU"
