@@ -115,6 +115,16 @@ def readers_quote_and_do_not_judge():
 
 
 @test
+def headers_name_the_file():
+    rule, folder = "headers-name-the-file", "src/doctor/checks/"
+    files = {folder + "a.c": "void gp_a(void)\n{\n}\n", folder + "b.c": "void gp_b(void)\n{\n}\n"}
+    text = "/* a.c */\nvoid gp_a(void);\n/* b.c: more */\nvoid gp_b(void);\n"
+    assert findings({**files, folder + "x.h": text}, rule=rule) == []
+    found = findings({**files, folder + "x.h": text.replace("/* b.c: more */\n", "")}, rule=rule)
+    assert found == [folder + "x.h:3: gp_b() is in b.c"], found
+
+
+@test
 def every_file_is_built():
     rule, build = "everything-is-built", "'src/doctor/readers/docker.c',\n"
     files = {"src/doctor/readers/docker.c": "", "meson.build": build}

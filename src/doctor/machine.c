@@ -110,6 +110,16 @@ bool gp_machine_is_ostree(const struct gp_machine *machine)
     return strcmp(machine->distro_id, "ostree") == 0 || strcmp(machine->distro_id, "ublue") == 0;
 }
 
+bool gp_machine_has_apt(const struct gp_machine *machine)
+{
+    return machine->distro == GP_DISTRO_DEBIAN || machine->distro == GP_DISTRO_UBUNTU;
+}
+
+bool gp_machine_is_lxc(const struct gp_machine *machine)
+{
+    return machine->container && strcmp(machine->container, "lxc") == 0;
+}
+
 const char *gp_machine_image_update(const struct gp_files *files)
 {
     static const char bootc[] = "/usr/bin/bootc", ublue[] = "/usr/share/ublue-os";

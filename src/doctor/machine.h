@@ -78,6 +78,12 @@ bool gp_machine_is_laptop(const struct gp_files *files);
  * installed. */
 bool gp_machine_is_ostree(const struct gp_machine *machine);
 
+/* Whether packages come by apt: Debian, Ubuntu, and what is derived from them. */
+bool gp_machine_has_apt(const struct gp_machine *machine);
+
+/* Whether this is a container of LXC, LXD or Incus, which is like a machine to its users. */
+bool gp_machine_is_lxc(const struct gp_machine *machine);
+
 /* The release of Ubuntu that a derivative is made from ("22.04" of Linux Mint 21), whose packages
  * it uses; otherwise its own. */
 const char *gp_machine_release(const struct gp_machine *machine);

@@ -182,6 +182,21 @@ def rule_doctor_starts_nothing():
             yield from calls(name, STARTING)
 
 
+def rule_headers_name_the_file():
+    """In a header of several files, a comment that begins with a file's name stands above what is in that file."""
+    defined = {match.group(1): Path(name).stem for name in OWN_C if name.endswith(".c")
+               for match in re.finditer(r"^\w[^\n;#]*?\b(gp_\w+)\([^;{}]*\)\n\{", code_of(name), re.M)}
+    for name in OWN_C:
+        here = None
+        if not re.match(r"src/doctor/checks/.*\.h$", name):
+            continue
+        for match in re.finditer(r"/\*\s*(?:(\w+)\.c\b)?.*?\*/|^\w[^\n;#{]*?\b(gp_\w+)\(", text_of(name), re.M | re.S):
+            here = match.group(1) or here
+            function = match.group(2)
+            if here and function and defined.get(function, here) != here:
+                yield name, text_of(name)[:match.start()].count("\n") + 1, f"{function}() is in {defined[function]}.c"
+
+
 def rule_readers_do_not_judge():
     """What a file says is read there, and may be quoted (gp_exam_evidence); what that means, and what to do, is said
     by a check."""

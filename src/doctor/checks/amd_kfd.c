@@ -191,7 +191,7 @@ static bool report_no_dri(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_FAIL, "this container has /dev/kfd, but not /dev/dri");
     gp_exam_evidence(exam, "/dev/dri", "missing");
     gp_exam_why(exam, "ROCm needs both, and finds no GPU.");
-    if (gp_container_is_lxc(exam))
+    if (gp_machine_is_lxc(&exam->machine))
         gp_container_advise_lxc(exam, GP_PCI_AMD);
     else
         gp_exam_advice(exam, "start the container with --device=/dev/kfd --device=/dev/dri");
@@ -235,7 +235,7 @@ void gp_amd_check_kfd(struct gp_exam *exam)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "ROCm has no compute device");
     gp_exam_evidence(exam, "/dev/kfd", "missing");
-    if (gp_container_is_lxc(exam))
+    if (gp_machine_is_lxc(&exam->machine))
         gp_container_advise_lxc(exam, GP_PCI_AMD);
     else if (exam->machine.container)
         gp_exam_advice(exam, "start the container with --device=/dev/kfd --device=/dev/dri "

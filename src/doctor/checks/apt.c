@@ -127,8 +127,7 @@ static struct sources read_sources(struct gp_exam *exam)
 
 bool gp_apt_has_nvidia(struct gp_exam *exam)
 {
-    enum gp_distro distro = exam->machine.distro;
-    if (distro != GP_DISTRO_DEBIAN && distro != GP_DISTRO_UBUNTU)
+    if (!gp_machine_has_apt(&exam->machine))
         return false;
     struct sources all = read_sources(exam);
     return all.count > 0 || all.page[0];

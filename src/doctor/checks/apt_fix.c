@@ -14,11 +14,6 @@
 /* Priorities: of every repository, and of the release of -t or APT::Default-Release. */
 enum { USUAL = 500, OF_TARGET = 990 };
 
-static bool is_apt(const struct gp_exam *exam)
-{
-    return exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
-}
-
 /* The installed version of a package; "": it is not installed. */
 static const char *version_of(struct gp_exam *exam, const char *name)
 {
@@ -169,7 +164,7 @@ static void release(struct gp_exam *exam, struct gp_fix **at)
 void gp_apt_release_pins(struct gp_exam *exam, struct gp_finding *first)
 {
     struct gp_finding *last = exam->last;
-    for (struct gp_finding *f = is_apt(exam) ? first : NULL; f; f = f->next) {
+    for (struct gp_finding *f = gp_machine_has_apt(&exam->machine) ? first : NULL; f; f = f->next) {
         exam->last = f;
         for (struct gp_fix **fix = &f->fixes; *fix; fix = &(*fix)->next) {
             struct gp_fix *own = *fix;
@@ -233,7 +228,8 @@ static const struct gp_apt_pin *find_preference(struct gp_exam *exam, const char
 
 bool gp_apt_prefer_toolkit(struct gp_exam *exam, const char *packages)
 {
-    const struct gp_apt_pin *pin = is_apt(exam) ? find_preference(exam, packages) : NULL;
+    const struct gp_apt_pin *pin =
+        gp_machine_has_apt(&exam->machine) ? find_preference(exam, packages) : NULL;
     if (!pin)
         return false;
     show_pin(exam, pin);

@@ -56,7 +56,7 @@ static void advise_start(struct gp_exam *exam)
     else if (strcmp(container, "apptainer") == 0)
         gp_exam_command(exam, "on the host: --nv adds the driver's libraries",
                         "apptainer exec --nv …");
-    else if (strcmp(container, "lxc") == 0)
+    else if (gp_machine_is_lxc(&exam->machine))
         gp_container_advise_lxc(exam, GP_PCI_NVIDIA);
     else if (strcmp(container, "docker") == 0)
         gp_exam_command(exam, "on the host: start a container with all GPUs",

@@ -46,7 +46,6 @@ bool gp_container_has_guests(struct gp_exam *exam);
 void gp_container_check_guests(struct gp_exam *exam);
 
 /* container_inside.c: in a container of LXC, how its host passes the GPUs of this vendor into it */
-bool gp_container_is_lxc(const struct gp_exam *exam);
 void gp_container_advise_lxc(struct gp_exam *exam, unsigned vendor);
 
 /* container_incus.c: the tool that LXC, Incus and LXD pass NVIDIA's driver with */

@@ -340,9 +340,7 @@ static bool is_privileged(const struct gp_exam *exam)
 
 bool gp_container_is_nested(struct gp_exam *exam)
 {
-    const char *container = exam->machine.container;
-    return container && strcmp(container, "lxc") == 0 &&
-           gp_files_exist(&exam->files, "/usr/bin/dockerd") &&
+    return gp_machine_is_lxc(&exam->machine) && gp_files_exist(&exam->files, "/usr/bin/dockerd") &&
            gp_files_exist(&exam->files, config_path) && !is_privileged(exam);
 }
 

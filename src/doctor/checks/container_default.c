@@ -48,7 +48,7 @@ static void advise_compute(struct gp_exam *exam)
                        "with compose: add the line \"- %s\" below environment: of the service, "
                        "then %s compose up -d",
                        variable_set, container);
-    } else if (strcmp(container, "lxc") == 0) {
+    } else if (gp_machine_is_lxc(&exam->machine)) {
         gp_exam_advice(exam,
                        "on the host: set nvidia.driver.capabilities of the container to "
                        "compute,utility (in plain LXC, lxc.environment = %s), and restart it",
@@ -57,7 +57,7 @@ static void advise_compute(struct gp_exam *exam)
         gp_exam_advice(exam, "start it with %s%s", variable_set,
                        strcmp(container, "kubernetes") == 0 ? ", below env: of the container" : "");
     }
-    if (strcmp(container, "lxc") != 0)
+    if (!gp_machine_is_lxc(&exam->machine))
         gp_exam_advice(exam, "or in the image: ENV %s", variable_set);
 }
 

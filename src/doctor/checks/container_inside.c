@@ -240,11 +240,6 @@ static void advise_libraries(struct gp_exam *exam)
                              "--no-kernel-module");
 }
 
-bool gp_container_is_lxc(const struct gp_exam *exam)
-{
-    return exam->machine.container && strcmp(exam->machine.container, "lxc") == 0;
-}
-
 void gp_container_advise_lxc(struct gp_exam *exam, unsigned vendor)
 {
     static const char with_devices[] = "6.8"; /* Proxmox 8.2 */

@@ -23,21 +23,34 @@ void gp_cuda_use_compat(struct gp_exam *exam, struct gp_nvidia *nv);
 bool gp_cuda_is_compat_mounted(struct gp_exam *exam);
 /* Whether CUDA sees no GPU with this CUDA_VISIBLE_DEVICES; false also if that is unknown. */
 bool gp_cuda_mask_is_empty(struct gp_exam *exam, const char *mask);
+
 /* cuda_fix.c: adds the commands that install the toolkit of this version, "12.4.1". */
 void gp_cuda_fix_toolkit(struct gp_exam *exam, const char *version);
+
+/* cuda_env.c */
 void gp_check_cuda_env(struct gp_exam *exam);
 /* Of a check of variables that has reported nothing: whether there were any, as a copy of a machine
  * has none. */
 void gp_cuda_note_unset(struct gp_exam *exam);
-void gp_check_cuda_hidden(struct gp_exam *exam);  /* part of cuda.env */
-void gp_check_cuda_network(struct gp_exam *exam); /* part of cuda.env */
-void gp_check_cuda_nccl(struct gp_exam *exam);    /* part of cuda.env */
+
+/* cuda_hidden.c: a part of cuda.env */
+void gp_check_cuda_hidden(struct gp_exam *exam);
+
+/* cuda_network.c: another */
+void gp_check_cuda_network(struct gp_exam *exam);
+
+/* cuda_nccl.c: another */
+void gp_check_cuda_nccl(struct gp_exam *exam);
 /* A setting of NCCL in the environment, which comes first, or in its files, then at *ret_place,
  * "file:line". NULL: it is not set. */
 const char *gp_nccl_value(struct gp_exam *exam, const char *name, const char **ret_place);
 /* A fix: removes the line of a setting at such a place. */
 void gp_nccl_remove(struct gp_exam *exam, const char *name, const char *place, const char *note);
+
+/* cuda_ldpath.c */
 void gp_check_cuda_ldpath(struct gp_exam *exam);
-void gp_check_cuda_nixos(struct gp_exam *exam); /* part of cuda.ldpath */
+
+/* cuda_nixos.c: a part of cuda.ldpath */
+void gp_check_cuda_nixos(struct gp_exam *exam);
 
 #endif

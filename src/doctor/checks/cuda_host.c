@@ -175,8 +175,7 @@ static void mend(struct gp_exam *exam, const struct gp_toolkit_found *toolkit, u
     const char *cuda = cuda_for(gcc);
     const char *word = gcc_word(exam, limit);
     bool is_there = gp_files_exist(&exam->files, gp_exam_text(exam, "/usr/bin/g++-%s", word));
-    bool is_named = distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU ||
-                    distro == GP_DISTRO_SUSE ||
+    bool is_named = gp_machine_has_apt(&exam->machine) || distro == GP_DISTRO_SUSE ||
                     ((distro == GP_DISTRO_FEDORA || distro == GP_DISTRO_ARCH) &&
                      limit >= FIRST_OF_FEDORA && gcc == limit + 1);
     if (!is_there && (is_named || distro == GP_DISTRO_RHEL))

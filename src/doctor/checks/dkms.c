@@ -89,7 +89,7 @@ static void report(struct gp_exam *exam, const struct source *source, const char
         return;
     }
     gp_exam_advice(exam, "%s", source->advice);
-    if (m->distro == GP_DISTRO_UBUNTU || m->distro == GP_DISTRO_DEBIAN)
+    if (gp_machine_has_apt(m))
         gp_exam_command(exam, "or do without it: the kernel's own driver suffices for most GPUs",
                         "sudo apt remove %s", source->package);
 }

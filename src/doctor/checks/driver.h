@@ -8,7 +8,16 @@
 void gp_driver_check_installed(struct gp_exam *exam);
 void gp_driver_check_flavour(struct gp_exam *exam);
 void gp_driver_check_kernel(struct gp_exam *exam);
+
+/* Why a driver of this version and kind cannot drive a GPU; NULL if it can, or if it is unknown. If
+ * `is_open` and `is_proprietary` are both false, the kind is unknown. */
+const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                             const char *version, bool is_open, bool is_proprietary);
+
+/* driver_build.c */
 void gp_driver_check_build(struct gp_exam *exam);
+
+/* driver_packages.c */
 void gp_driver_check_packages(struct gp_exam *exam);
 
 /* driver_module.c */
@@ -36,6 +45,16 @@ const char *gp_driver_prime_mode(struct gp_exam *exam);
 /* A line of the kernel, or of a program that tried to load a module, that says that the kernel
  * rejected it for its signature; false: there is none. */
 bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const char **ret_text);
+
+/* Whether bbswitch has turned the GPU off. */
+bool gp_driver_is_switched_off(struct gp_exam *exam);
+
+/* Adds how to keep another driver, as named on the PCI bus, from being bound to the GPU. */
+void gp_driver_fix_other(struct gp_exam *exam, const char *driver);
+
+/* A setting that gives a GPU to vfio-pci at each boot: "ids=10de:2684" in modprobe.d,
+ * "vfio-pci.ids=" on the command line, or driverctl's. Its place; NULL: none. */
+const char *gp_driver_handed_over_by(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
 /* driver_graphics.c: what driver.libraries says of OpenGL, EGL, Vulkan and the screen */
 void gp_driver_check_graphics(struct gp_exam *exam);
@@ -70,6 +89,15 @@ void gp_driver_check_proton(struct gp_exam *exam);
 void gp_driver_check_libraries(struct gp_exam *exam);
 void gp_driver_check_duplicates(struct gp_exam *exam);
 void gp_driver_check_mismatch(struct gp_exam *exam);
+
+/* Firmware of the GPU's system processor for this version of the driver. */
+void gp_driver_check_firmware(struct gp_exam *exam);
+
+/* The loaded module and the libraries on disk have different versions. */
+bool gp_driver_is_mismatched(struct gp_exam *exam);
+
+/* driver_copies.c: other versions of its libraries that programs find first */
+void gp_driver_check_copies(struct gp_exam *exam);
 
 /* driver_device.c: what the loaded module reports, and its device files */
 void gp_driver_check_gpus(struct gp_exam *exam);
@@ -120,32 +148,8 @@ void gp_driver_check_uvm(struct gp_exam *exam);
 /* driver_power.c */
 void gp_driver_check_power(struct gp_exam *exam);
 
-/* Whether bbswitch has turned the GPU off. */
-bool gp_driver_is_switched_off(struct gp_exam *exam);
-
 /* Reports TLP, if it manages the power of a GPU that bbswitch has turned off; false: it does not.
  */
 bool gp_driver_report_tlp(struct gp_exam *exam);
-
-/* Why a driver of this version and kind cannot drive a GPU; NULL if it can, or if it is unknown. If
- * `is_open` and `is_proprietary` are both false, the kind is unknown. */
-const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
-                             const char *version, bool is_open, bool is_proprietary);
-
-/* Adds how to keep another driver, as named on the PCI bus, from being bound to the GPU. */
-void gp_driver_fix_other(struct gp_exam *exam, const char *driver);
-
-/* Other versions of its libraries that programs find first. */
-void gp_driver_check_copies(struct gp_exam *exam);
-
-/* Firmware of the GPU's system processor for this version of the driver. */
-void gp_driver_check_firmware(struct gp_exam *exam);
-
-/* The loaded module and the libraries on disk have different versions. */
-bool gp_driver_is_mismatched(struct gp_exam *exam);
-
-/* A setting that gives a GPU to vfio-pci at each boot: "ids=10de:2684" in modprobe.d,
- * "vfio-pci.ids=" on the command line, or driverctl's. Its place; NULL: none. */
-const char *gp_driver_handed_over_by(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
 #endif

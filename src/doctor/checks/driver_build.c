@@ -148,7 +148,7 @@ static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *b
                 is_older ? "default" : "installed");
     if (fix_with_toolset(exam, kernel))
         return;
-    if (exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU)
+    if (gp_machine_has_apt(&exam->machine))
         fix_compiler(exam, is_older ? build->kernel_gcc : gcc_of_kernel(exam), is_older);
     else if (gp_kernels_is_own(exam, kernel))
         gp_exam_advice(exam,

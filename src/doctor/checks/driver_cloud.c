@@ -23,7 +23,7 @@ bool gp_driver_fix_cloud(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
                       "page of downloads do not start it.");
     if (exam->machine.is_driver_loaded)
         gp_exam_advice(exam, "first remove the driver that is installed, its packages");
-    if (exam->machine.distro == GP_DISTRO_UBUNTU || exam->machine.distro == GP_DISTRO_DEBIAN)
+    if (gp_machine_has_apt(&exam->machine))
         gp_exam_command(exam, "what builds its module",
                         "sudo apt install build-essential dkms "
                         "linux-headers-%s",

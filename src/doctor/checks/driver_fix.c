@@ -186,8 +186,7 @@ static bool builds_here(struct gp_exam *exam, unsigned branch)
 /* Releases with rows of their own have older drivers, Ubuntu's some under other names. */
 static bool is_of_release(const struct gp_machine *m, const struct gp_offer_choice *choice)
 {
-    return (m->distro == GP_DISTRO_UBUNTU || m->distro == GP_DISTRO_DEBIAN) && choice->row &&
-           choice->row->release > 0;
+    return gp_machine_has_apt(m) && choice->row && choice->row->release > 0;
 }
 
 static void install_of_release(struct gp_exam *exam, const struct gp_offer_choice *choice)

@@ -112,8 +112,8 @@ const char *gp_driver_kernel_series(struct gp_exam *exam);
 /* Proxmox' packages with the headers of a kernel, and of later ones. */
 const char *gp_driver_headers_of_proxmox(struct gp_exam *exam, const char *kernel);
 
-/* Likewise for another kernel, from the installed source; with its headers, if they are missing or
- * `wants_headers`. */
+/* How to get the module built for a kernel, from the installed source; with its headers, if they
+ * are missing or `wants_headers`. */
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers);
 
 /* Whether dpkg did not finish installing the headers of the kernel. */

@@ -97,17 +97,11 @@ static const char *named_compiler(struct gp_exam *exam, const char *line)
     return "";
 }
 
-static bool has_apt(const struct gp_exam *exam)
-{
-    enum gp_distro distro = exam->machine.distro;
-    return distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU;
-}
-
 /* The kernel's build calls a compiler that is not there. */
 static void fix_compiler(struct gp_exam *exam, const char *error)
 {
     const char *name = named_compiler(exam, error);
-    if (name[0] && has_apt(exam))
+    if (name[0] && gp_machine_has_apt(&exam->machine))
         gp_exam_command(exam, "install the compiler that the kernel was built with",
                         "sudo apt install %s make", name);
     else if (strstr(error, "clang"))
@@ -125,7 +119,7 @@ void gp_driver_fix_tool(struct gp_exam *exam, const char *error)
     }
     const char *note = gp_exam_text(exam, "install %s, which the build calls", tool->name);
     enum gp_distro distro = exam->machine.distro;
-    if (has_apt(exam))
+    if (gp_machine_has_apt(&exam->machine))
         gp_exam_command(exam, note, "sudo apt install %s", tool->packages[DEBIAN]);
     else if (distro == GP_DISTRO_FEDORA || distro == GP_DISTRO_RHEL)
         gp_exam_command(exam, note, "sudo dnf install %s", tool->packages[FEDORA]);

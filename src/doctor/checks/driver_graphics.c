@@ -103,7 +103,7 @@ static void fix_mounted(struct gp_exam *exam, size_t row, const char *library)
         files = gp_exam_text(exam, "%s, and %s into %s", files, name, folder);
     }
     gp_exam_advice(exam,
-                   strcmp(exam->machine.container, "lxc") == 0
+                   gp_machine_is_lxc(&exam->machine)
                        ? "mount the host's %s, with a line lxc.mount.entry for each file in the "
                          "container's configuration"
                        : "mount the host's %s (--mount type=bind,source=FILE,target=FILE,readonly "

@@ -405,8 +405,7 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
     const char *names = package_names(exam, in);
     if (!is_stale && !names[0] && fix_leftovers(exam))
         return;
-    const bool has_apt =
-        exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
+    const bool has_apt = gp_machine_has_apt(&exam->machine);
     const bool is_unknown = in->packages_error < 0 && (in->packages_error != -ENOENT || !has_apt);
     const bool is_packaged = names[0] || is_unknown;
     if (!is_stale && is_newer && !is_known && !is_packaged) {
@@ -498,7 +497,7 @@ void gp_driver_check_mismatch(struct gp_exam *exam)
     gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", m->driver);
     gp_exam_evidence(exam, library->path, "links to %s", library->real);
     (void)gp_log_show_kind(exam, &said, 1);
-    if (m->container && strcmp(m->container, "lxc") == 0) {
+    if (gp_machine_is_lxc(m)) {
         gp_exam_why(exam, "The module is the host's, the libraries are the container's own: they "
                           "must have the same version.");
         gp_exam_advice(

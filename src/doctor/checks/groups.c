@@ -67,8 +67,7 @@ static const char *denied(struct gp_exam *exam, const struct service *service, c
 /* Whether groups last here: on a machine, and in a container of LXC, which is one to its users. */
 static bool has_own_users(const struct gp_exam *exam)
 {
-    const char *kind = exam->machine.container;
-    return !kind || strcmp(kind, "lxc") == 0;
+    return !exam->machine.container || gp_machine_is_lxc(&exam->machine);
 }
 
 /* The status of the first process of the unit, "/proc/900/status"; NULL: none is seen. */

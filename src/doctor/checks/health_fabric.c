@@ -168,7 +168,7 @@ static void propose_both(struct gp_exam *exam, const char *version, bool is_only
     const struct gp_machine *m = &exam->machine;
     const struct gp_wish wish = gp_driver_wish(exam);
     const unsigned branch = gp_driver_long_term()->branch;
-    const bool has_apt = m->distro == GP_DISTRO_DEBIAN || m->distro == GP_DISTRO_UBUNTU;
+    const bool has_apt = gp_machine_has_apt(m);
     if (!gp_wish_fits(&wish, branch))
         return;
     if (!has_apt || gp_install_of(exam)->run_trace[0]) {
@@ -255,7 +255,7 @@ static bool report_subnet_manager(struct gp_exam *exam)
     gp_exam_why(exam,
                 "On boards with NVLink 5 the fabric manager reaches the NVSwitches through it; "
                 "without it the GPUs do not form a fabric, and CUDA fails with error 802.");
-    if (distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU)
+    if (gp_machine_has_apt(&exam->machine))
         gp_exam_command(exam, "from NVIDIA's repository", "sudo apt install nvlsm");
     else if (distro == GP_DISTRO_RHEL || distro == GP_DISTRO_FEDORA)
         gp_exam_command(exam, "from NVIDIA's repository", "sudo dnf install nvlsm");

@@ -225,7 +225,7 @@ static void check_permission(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_WARN, "this container has no Intel GPU");
         gp_exam_evidence(exam, "/dev/dri", "missing");
         gp_exam_evidence(exam, "", "%s needs it", user);
-        if (gp_container_is_lxc(exam))
+        if (gp_machine_is_lxc(&exam->machine))
             gp_container_advise_lxc(exam, GP_PCI_INTEL);
         else
             gp_exam_advice(exam, "start the container with --device=/dev/dri and --group-add with "

@@ -7,9 +7,11 @@
 struct gp_exam;
 struct gp_pci_gpu;
 
+/* intel.c: what programs need that compute on Intel GPUs. */
+void gp_intel_check_compute(struct gp_exam *exam);
+
 /* intel_versions.c: reports a kernel with which this GPU is known to hang; false: it is
- * none.
- */
+ * none. */
 bool gp_intel_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
 /* The compute runtime, if it is too new for GPUs before 2020, and the package or file that says so;
@@ -20,8 +22,8 @@ const char *gp_intel_new_runtime(struct gp_exam *exam, const char **ret_where);
  * and 2020; NULL: it knows it, or that is unknown. */
 const char *gp_intel_before_runtimes(const struct gp_pci_gpu *gpu, const char *runtime);
 
-/* What programs need that compute on Intel GPUs. */
-void gp_intel_check_compute(struct gp_exam *exam);
+/* Reports a kernel without the part that loads HuC into one of the first cards. */
+void gp_intel_report_no_mei(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
 /* intel_packages.c: the compute runtime that this release brings, "22.14"; "": none, or unknown. */
 const char *gp_intel_shipped_runtime(struct gp_exam *exam);
@@ -54,8 +56,5 @@ void gp_intel_report_no_huc(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
 /* What Jellyfin needs OpenCL for; NULL: nothing. */
 const char *gp_intel_tone_mapper(struct gp_exam *exam);
-
-/* Reports a kernel without the part that loads HuC into one of the first cards. */
-void gp_intel_report_no_mei(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
 #endif

@@ -13,9 +13,8 @@ static const char place[] = "in Jellyfin's dashboard, Playback, Transcoding";
 /* Only where the bus shows the GPUs that this system may use. */
 bool gp_jellyfin_is_there(struct gp_exam *exam)
 {
-    const char *container = exam->machine.container;
-    return gp_jellyfin_path(exam) && exam->machine.gpu_count > 0 &&
-           (!container || strcmp(container, "lxc") == 0);
+    const struct gp_machine *m = &exam->machine;
+    return gp_jellyfin_path(exam) && m->gpu_count > 0 && (!m->container || gp_machine_is_lxc(m));
 }
 
 static const char *maker_words(unsigned vendor)

@@ -186,7 +186,7 @@ static void add_to_initramfs(struct gp_exam *exam)
     static const char modules[] = "/etc/initramfs-tools/modules", arch[] = "/etc/mkinitcpio.conf",
                       note[] = "have it in the initramfs, too";
     const enum gp_distro distro = exam->machine.distro;
-    const bool has_apt = distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU;
+    const bool has_apt = gp_machine_has_apt(&exam->machine);
     if (gp_files_exist(&exam->files, "/usr/bin/dracut") || distro == GP_DISTRO_FEDORA ||
         distro == GP_DISTRO_RHEL || distro == GP_DISTRO_SUSE) {
         if (!gp_machine_is_ostree(&exam->machine))

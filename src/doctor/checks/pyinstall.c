@@ -111,8 +111,7 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
     } else if (env->kind == GP_PYENV_SYSTEM) {
         if (how == GP_PIP_REMOVE)
             return; /* the new environment does not have it */
-        bool is_apart =
-            exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
+        bool is_apart = gp_machine_has_apt(&exam->machine);
         bool is_2 = env->python[0] == '2';
         if (is_apart)
             gp_exam_command(exam, "", "sudo apt install %s", is_2 ? "virtualenv" : "python3-venv");

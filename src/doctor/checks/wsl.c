@@ -131,7 +131,7 @@ bool gp_wsl_report_hyperv(struct gp_exam *exam)
         gp_exam_link(exam, "https://github.com/microsoft/WSL2-Linux-Kernel");
         return true;
     }
-    if (exam->machine.distro == GP_DISTRO_UBUNTU || exam->machine.distro == GP_DISTRO_DEBIAN) {
+    if (gp_machine_has_apt(&exam->machine)) {
         gp_exam_command(exam, "show the boot menu, and keep what is chosen there",
                         "sudo sed -i.before -e '/^GRUB_SAVEDEFAULT=/d' -e "
                         "'s/^GRUB_DEFAULT=.*/GRUB_DEFAULT=saved\\nGRUB_SAVEDEFAULT=true/' -e "

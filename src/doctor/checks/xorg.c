@@ -1,7 +1,7 @@
 /* Xorg: GPUs that its configuration names, and why it could not start, by its log. */
-#include "doctor/checks/system.h"
+#include "doctor/checks/xorg.h"
 
-#include "doctor/checks/xorg_device.h"
+#include "doctor/checks/system.h"
 #include "doctor/exam.h"
 #include "doctor/explain/explain_line.h"
 #include "doctor/lines.h"

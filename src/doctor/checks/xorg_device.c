@@ -1,6 +1,6 @@
 /* The drivers that Xorg's configuration chooses. A section "Device" keeps Xorg from choosing one
  * itself. */
-#include "doctor/checks/xorg_device.h"
+#include "doctor/checks/xorg.h"
 
 #include "doctor/exam.h"
 #include "doctor/lines.h"

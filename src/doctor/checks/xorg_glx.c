@@ -1,6 +1,6 @@
 /* NVIDIA's old GLX module, which takes the place of Xorg's own, in a server that draws on another
  * GPU: drivers before 435, or without libglvnd. */
-#include "doctor/checks/xorg_device.h"
+#include "doctor/checks/xorg.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/log.h"

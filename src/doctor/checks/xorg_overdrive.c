@@ -1,5 +1,5 @@
 /* AMD's overclocking, by which the display server does not start with some kernels. */
-#include "doctor/checks/xorg_device.h"
+#include "doctor/checks/xorg.h"
 
 #include "doctor/exam.h"
 #include "doctor/lines.h"

@@ -250,18 +250,13 @@ size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *wo
     return denied;
 }
 
-static bool is_lxc(const struct gp_exam *exam)
-{
-    return exam->machine.container && strcmp(exam->machine.container, "lxc") == 0;
-}
-
 bool gp_access_is_foreign(const struct gp_exam *exam, const struct gp_access *access)
 {
     static const char *const own[] = {"render", "video"};
     for (size_t i = 0; i < GP_ARRAY_LEN(own); i++)
         if (strcmp(access->group_name, own[i]) == 0)
             return false;
-    return is_lxc(exam);
+    return gp_machine_is_lxc(&exam->machine);
 }
 
 const char *gp_access_render(struct gp_exam *exam)

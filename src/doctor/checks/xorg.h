@@ -1,12 +1,12 @@
-/* The drivers that Xorg's configuration chooses; xorg.c asks for them. */
-#ifndef GP_DOCTOR_CHECKS_XORG_DEVICE_H
-#define GP_DOCTOR_CHECKS_XORG_DEVICE_H
+/* The parts of the check of Xorg, in several files; xorg.c calls them. */
+#ifndef GP_DOCTOR_CHECKS_XORG_H
+#define GP_DOCTOR_CHECKS_XORG_H
 
 #include "base/util.h"
 
 struct gp_exam;
 
-/* Whether a section "Device" is there. */
+/* xorg_device.c: whether a section "Device" is there. */
 bool gp_xorg_has_devices(struct gp_exam *exam);
 
 /* Reports a driver that cannot draw on this machine, or draws on another GPU than the one that is
