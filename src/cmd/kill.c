@@ -87,10 +87,11 @@ static int kill_chosen(struct gp_sampler *sampler, const struct kill_options *o,
 {
     struct gp_snapshot *snapshot;
     struct gp_procs procs;
+    bool ended;
     int r = gp_proc_select_find(&o->select, sampler, &snapshot, &procs, err);
     if (r == 0)
         r = gp_end_processes(sampler, snapshot, &procs, o->select.named, o->select.named_count,
-                             &o->end, err);
+                             &o->end, &ended, err);
     gp_procs_fini(&procs);
     gp_snapshot_free(snapshot);
     return r;

@@ -7,7 +7,6 @@
 #include "base/strbuf.h"
 #include "jobs/terminate.h"
 #include "out/proc_list.h"
-#include "proc/signal.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -88,12 +87,10 @@ static int terminate(struct gp_terminate *job, const struct gp_end_options *o, s
     struct gp_err why;
     size_t count;
     int r = show(job, &count, err);
-    if (r == 0 && job->plan->dry_run)
-        (void)fprintf(stderr, "gpulse: nothing was terminated (%s)\n",
-                      o->dry_run ? "--dry-run"
-                                 : "simulated processes cannot be signalled; gpulse sim load "
-                                   "starts real ones");
-    if (r < 0 || job->plan->dry_run)
+    const char *why_not = gp_terminate_why_not(job);
+    if (r == 0 && why_not)
+        (void)fprintf(stderr, "gpulse: nothing was terminated (%s)\n", why_not);
+    if (r < 0 || why_not)
         return r;
     r = confirm(o, count, err);
     if (r < 0)
@@ -103,26 +100,12 @@ static int terminate(struct gp_terminate *job, const struct gp_end_options *o, s
     return r < 0 || ended == 0 ? r : gp_err_copy(err, &why);
 }
 
-/* Simulated processes alone: what would happen is shown, as in a dry run, so that commands can be
- * tried. */
-static bool are_simulated(const struct gp_procs *procs)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < procs->count; i++) {
-        const struct gp_proc_row *row = &procs->rows[i];
-        if (row->pid && !gp_proc_is_simulated(row->pid))
-            return false;
-        count += row->pid != 0;
-    }
-    return count > 0;
-}
-
 int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snapshot,
                      const struct gp_procs *procs, const int64_t *named, size_t named_count,
-                     const struct gp_end_options *options, struct gp_err *err)
+                     const struct gp_end_options *options, bool *ret_ended, struct gp_err *err)
 {
     const struct gp_terminate_plan plan = {
-        .dry_run = options->dry_run || are_simulated(procs),
+        .dry_run = options->dry_run,
         .tree = options->tree,
         .first_signal = signal_of(options->first),
         .grace_ns = options->grace_ns,
@@ -136,6 +119,8 @@ int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snaps
     int r = gp_terminate_choose(&job, &plan, sampler, snapshot, procs, named, named_count, err);
     if (r == 0)
         r = terminate(&job, options, err);
+    if (r == 0)
+        *ret_ended = !job.only_shows;
     gp_terminate_fini(&job);
     return r;
 }

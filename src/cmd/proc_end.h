@@ -36,10 +36,12 @@ struct gp_end_options {
 
 /* Terminates the processes of these rows, which are in the snapshot or have one of its GPUs open;
  * those in `named` (count of them) were given by pid. The sampler is the one that took the
- * snapshot. GP_EFAIL if some still run, or if their memory was not freed; GP_EPERM if none may be
- * terminated; GP_EUSAGE if confirmation is needed but impossible. */
+ * snapshot. `ret_ended`: false if it only showed what would be terminated. GP_EFAIL if some still
+ * run, or if their memory was not freed; GP_EPERM if none may be terminated; GP_EUSAGE if
+ * confirmation is needed but impossible. */
 int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snapshot,
                      const struct gp_procs *procs, const int64_t *named, size_t named_count,
-                     const struct gp_end_options *options, struct gp_err *err) GP_MUST_CHECK;
+                     const struct gp_end_options *options, bool *ret_ended,
+                     struct gp_err *err) GP_MUST_CHECK;
 
 #endif

@@ -32,17 +32,18 @@ static const struct gp_opt options[] = {
     GP_OPT_END,
 };
 
-/* Terminates what can be freed; the snapshot is the one that it was found in. */
+/* Terminates what can be freed; the snapshot is the one that it was found in. `ended`: false if it
+ * only showed what would be terminated. */
 static int free_found(struct gp_sampler *sampler, const struct reclaim_options *o,
                       const struct gp_snapshot *snapshot, const struct gp_reclaim *found,
-                      struct gp_err *err)
+                      bool *ended, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
     gp_reclaim_add(&sb, found);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     if (r == 0 && found->rows.count > 0)
-        r = gp_end_processes(sampler, snapshot, &found->rows, NULL, 0, &o->end, err);
+        r = gp_end_processes(sampler, snapshot, &found->rows, NULL, 0, &o->end, ended, err);
     else if (r == 0 && found->missing > 0 && !o->free_bytes)
         r = gp_err_set(err, GP_EFAIL, "gpulse cannot free any of it");
     return r;
@@ -54,6 +55,7 @@ static int reclaim(struct gp_sampler *sampler, const struct reclaim_options *o, 
     struct gp_idle idle = {NULL, 0};
     struct gp_holders holders = {.list = NULL};
     struct gp_snapshot *snapshot = NULL;
+    bool ended = !o->end.dry_run;
     int r = o->idle_ns ? gp_idle_watch(sampler, "", o->idle_ns, &idle, &snapshot, err)
                        : gp_sampler_tick(sampler, &snapshot, err);
     if (r == 0)
@@ -61,12 +63,12 @@ static int reclaim(struct gp_sampler *sampler, const struct reclaim_options *o, 
     if (r == 0 && gp_reclaim_find(&found, snapshot, &holders, &idle) < 0)
         r = gp_err_set(err, GP_ENOMEM, "out of memory");
     if (r == 0)
-        r = free_found(sampler, o, snapshot, &found, err);
+        r = free_found(sampler, o, snapshot, &found, &ended, err);
     gp_reclaim_fini(&found);
     gp_holders_fini(&holders);
     gp_snapshot_free(snapshot);
     gp_idle_fini(&idle);
-    if (r == 0 && o->free_bytes && !o->end.dry_run)
+    if (r == 0 && o->free_bytes && ended)
         r = gp_reclaim_await_free(sampler, o->free_bytes,
                                   o->end.wait_ns ? o->end.wait_ns : FREE_S * GP_NS_PER_S, err);
     return r;

@@ -52,8 +52,20 @@ static void skip(const struct gp_terminate *job, const struct gp_err *why)
         job->plan->on_skipped(job->plan->context, why->text);
 }
 
+static bool are_simulated(const struct gp_procs *procs)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < procs->count; i++) {
+        const struct gp_proc_row *row = &procs->rows[i];
+        if (row->pid && !gp_proc_is_simulated(row->pid))
+            return false;
+        count += row->pid != 0;
+    }
+    return count > 0;
+}
+
 /* Opens a handle on each process, and reports why others are skipped. If the only one is, the
- * reason is the error. In a dry run, a simulated process needs no handle. */
+ * reason is the error. A simulated process that is only shown needs no handle. */
 static int hold(struct gp_terminate *job, const struct gp_procs *procs, const int64_t *named,
                 size_t named_count, struct gp_err *err)
 {
@@ -70,7 +82,7 @@ static int hold(struct gp_terminate *job, const struct gp_procs *procs, const in
             unlisted = row;
         if (!row->pid)
             continue;
-        if (job->plan->dry_run && gp_proc_is_simulated(row->pid)) {
+        if (job->only_shows && gp_proc_is_simulated(row->pid)) {
             job->rows.rows[job->rows.count++] = *row;
             continue;
         }
@@ -156,9 +168,20 @@ int gp_terminate_choose(struct gp_terminate *job, const struct gp_terminate_plan
                         const struct gp_procs *procs, const int64_t *named, size_t named_count,
                         struct gp_err *err)
 {
-    *job = (struct gp_terminate){.plan = plan, .sampler = sampler, .before = snapshot};
+    *job = (struct gp_terminate){.plan = plan,
+                                 .sampler = sampler,
+                                 .before = snapshot,
+                                 .only_shows = plan->dry_run || are_simulated(procs)};
     int r = hold(job, procs, named, named_count, err);
     return r == 0 && plan->tree ? add_tree(job, err) : r;
+}
+
+const char *gp_terminate_why_not(const struct gp_terminate *job)
+{
+    return job->plan->dry_run ? "--dry-run"
+           : job->only_shows  ? "simulated processes cannot be signalled; gpulse sim load starts "
+                                "real ones"
+                              : NULL;
 }
 
 static bool is_child(const struct gp_terminate *job, int64_t pid)

@@ -13,7 +13,7 @@ struct gp_snapshot;
 struct gp_strbuf;
 
 struct gp_terminate_plan {
-    bool dry_run;      /* only choose: simulated processes are accepted */
+    bool dry_run;      /* only choose */
     bool tree;         /* also their child processes */
     int first_signal;  /* SIGINT, SIGTERM or SIGKILL; 0: SIGINT */
     uint64_t grace_ns; /* how long to wait after each signal; 0: 10 s */
@@ -34,6 +34,7 @@ struct gp_terminate {
     struct gp_proc_reader *reader;
     const struct gp_proc_infos *children; /* of all child processes; NULL without `tree` */
     struct gp_ending ending;              /* all processes, with what became of them */
+    bool only_shows;                      /* a dry run, or all processes are simulated */
     bool is_freed;                        /* their memory */
 };
 
@@ -42,13 +43,18 @@ struct gp_want gp_terminate_want(void);
 
 /* Takes hold of the processes of these rows, which are in the snapshot or have one of its GPUs
  * open; those in `named` (count of them) were given by pid. The plan, the snapshot, the rows' texts
- * and the sampler, which took the snapshot, must outlive it. GP_EPERM, GP_EFAIL: none can be
+ * and the sampler, which took the snapshot, must outlive it. If all processes are simulated, it
+ * only shows what would happen, so that commands can be tried. GP_EPERM, GP_EFAIL: none can be
  * terminated; GP_ENODEV: there are no rows; GP_ENOMEM. Needs gp_terminate_fini() whatever it
  * returns. */
 int gp_terminate_choose(struct gp_terminate *job, const struct gp_terminate_plan *plan,
                         struct gp_sampler *sampler, const struct gp_snapshot *snapshot,
                         const struct gp_procs *procs, const int64_t *named, size_t named_count,
                         struct gp_err *err) GP_MUST_CHECK;
+
+/* Why nothing is to be terminated, for a message in parentheses: "--dry-run", or that simulated
+ * processes get no signal. NULL: gp_terminate_run() may be called. */
+const char *gp_terminate_why_not(const struct gp_terminate *job);
 
 /* Terminates them. GP_EFAIL if some still run, or if their memory was not freed; the results are
  * complete anyway. */

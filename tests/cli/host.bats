@@ -258,6 +258,10 @@ every() {
     says_not 'unknown amount'
     says '^  81559 MiB = 37200 MiB used \+ 480 MiB reserved by the driver \+ 43879 MiB free$'
     says '^4190005 +lee '
+    gpulse --sim sick reclaim --yes --wait-free 79GiB --wait 100ms
+    status_is 0
+    complains '^gpulse: nothing was terminated \(simulated processes cannot be signalled; .*'
+    complains_not 'after 0 s'
     gpulse --sim sick mem -i 6
     says ' 81559 +480 +37200 +43879 +0 +37200$'
 }
