@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "jobs/account.h"
 #include "model/snapshot.h"
+#include "out/columns.h"
 #include "out/json.h"
 #include "out/reservation.h"
 #include "proc/holders.h"
@@ -15,8 +16,7 @@
 enum {
     CONTEXT_MOST = 600 << 20, /* bytes: a process with more holds more than a context */
     JOB_COLUMNS = 40,         /* of the name of a reservation */
-    COLUMN_COUNT = 6,         /* of numbers */
-    USER_ROOM = 60,           /* a narrower screen has no room for the users of processes */
+    MIB_SIZE = 24,            /* of a number as text */
 };
 
 #define INDENT "       "
@@ -59,9 +59,32 @@ void gp_memory_use_fini(struct gp_memory_use *use)
 struct view {
     const struct gp_memory_use *use;
     struct gp_strbuf *sb;
-    size_t room, width; /* of a line, and of the names of GPUs */
-    bool has_contexts;  /* some process may hold only a context */
-    unsigned dropped;   /* columns that there is no room for: those with `drop` up to this */
+    size_t room, width;                 /* of a line, and of the names of GPUs */
+    uint32_t shown, shown_of_processes; /* columns */
+};
+
+enum { TOTAL, RESERVED, USED, FREE, PROCESSES, UNATTRIBUTED, NUMBER_COUNT };
+
+/* After the name of the GPU. */
+static const struct gp_text_column columns[NUMBER_COUNT] = {
+    [TOTAL] = {"TOTAL", 6, .drop = 4},
+    [RESERVED] = {"RESERVED", 8, .drop = 1},
+    [USED] = {"USED", 6},
+    [FREE] = {"FREE", 6},
+    [PROCESSES] = {"PROCESSES", 9, .drop = 2},
+    [UNATTRIBUTED] = {"UNATTRIBUTED", 12, .drop = 3},
+};
+
+enum { INSTANCE, PID, USER, MEMORY, CONTEXT, COMMAND, PROCESS_COLUMN_COUNT };
+
+/* They have no titles: below, there is the next GPU. */
+static const struct gp_text_column process_columns[PROCESS_COLUMN_COUNT] = {
+    [INSTANCE] = {"", 5},
+    [PID] = {"", 7},
+    [USER] = {"", 10, .drop = 1, .is_left = true},
+    [MEMORY] = {"", 8},
+    [CONTEXT] = {"", 7, .is_left = true},
+    [COMMAND] = {"", 13, .is_left = true},
 };
 
 /* Whether it uses about as much as a bare CUDA context; MPS clients have no context of their
@@ -84,32 +107,39 @@ static bool has_verdict(const struct gp_memory_use *use, const struct gp_account
 }
 
 /* Rounded up, as by nvidia-smi and gpulse status. */
-static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a)
+static const char *put_mib(char ret[MIB_SIZE], struct gp_amount a)
 {
     const double up = 0x1p20 - 1;
-    if (a.known)
-        gp_strbuf_addf(sb, "  %*lld", (int)width, (long long)((a.n + up) / 0x1p20));
-    else
-        gp_strbuf_addf(sb, "  %*s", (int)width, "-");
+    if (!a.known)
+        return "-";
+    (void)snprintf(ret, MIB_SIZE, "%lld", (long long)((a.n + up) / 0x1p20));
+    return ret;
 }
 
 /* A line, cut at the width of the terminal. */
 static void add_process(const struct view *v, const struct gp_proc_row *row)
 {
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
-    gp_strbuf_addf(&line, "%5s  %7lld", strchr(row->gpus, ':') ? row->gpus : "",
-                   (long long)row->pid);
-    if (v->room == 0 || v->room >= USER_ROOM)
-        gp_strbuf_addf(&line, "  %-10.10s", row->user ? row->user : "-");
-    add_mib(&line, 8, row->memory);
-    if (v->has_contexts)
-        gp_strbuf_addf(&line, "  %-7s", is_context(row) ? "context" : "");
-    gp_strbuf_adds(&line, "  ");
+    struct gp_strbuf command = GP_STRBUF_INIT(1 << 20);
+    char pid[24], user[11], mib[MIB_SIZE];
+    (void)snprintf(pid, sizeof(pid), "%lld", (long long)row->pid);
+    (void)snprintf(user, sizeof(user), "%.10s", row->user ? row->user : "-");
     if (row->suspended.known)
-        gp_strbuf_addf(&line, "(suspended: %.0f MiB in host memory) ", row->suspended.n / 0x1p20);
-    gp_strbuf_adds(&line, row->command ? row->command : "?");
+        gp_strbuf_addf(&command, "(suspended: %.0f MiB in host memory) ",
+                       row->suspended.n / 0x1p20);
+    gp_strbuf_adds(&command, row->command ? row->command : "?");
+    const char *const cells[PROCESS_COLUMN_COUNT] = {
+        [INSTANCE] = strchr(row->gpus, ':') ? row->gpus : "",
+        [PID] = pid,
+        [USER] = user,
+        [MEMORY] = put_mib(mib, row->memory),
+        [CONTEXT] = is_context(row) ? "context" : "",
+        [COMMAND] = command.buf ? command.buf : "",
+    };
+    gp_text_columns_add(&line, process_columns, PROCESS_COLUMN_COUNT, v->shown_of_processes, cells);
     gp_utf8_add_line(v->sb, line.buf, line.len, v->room);
     gp_strbuf_fini(&line);
+    gp_strbuf_fini(&command);
 }
 
 /* A line for each reservation of the GPU and of its instances, whose rows follow. */
@@ -130,22 +160,16 @@ static void add_reservations(const struct view *v, const struct gp_device *gpu)
     }
 }
 
-static const struct {
-    const char *title;
-    size_t width, offset;
-    unsigned drop; /* the order in which columns are left out on a narrow screen; 0: never */
-} columns[COLUMN_COUNT] = {
-    {"TOTAL", 6, offsetof(struct gp_account, total), 4},
-    {"RESERVED", 8, offsetof(struct gp_account, reserved), 1},
-    {"USED", 6, offsetof(struct gp_account, used), 0},
-    {"FREE", 6, offsetof(struct gp_account, free), 0},
-    {"PROCESSES", 9, offsetof(struct gp_account, listed), 2},
-    {"UNATTRIBUTED", 12, offsetof(struct gp_account, rest), 3},
-};
-
-static bool is_shown(const struct view *v, size_t column)
+/* After the name, the first `count` columns, and the end of the line. */
+static void add_numbers(const struct view *v, const struct gp_amount *amounts, size_t count)
 {
-    return columns[column].drop == 0 || columns[column].drop > v->dropped;
+    char texts[NUMBER_COUNT][MIB_SIZE];
+    const char *cells[NUMBER_COUNT];
+    for (size_t i = 0; i < count; i++)
+        cells[i] = put_mib(texts[i], amounts[i]);
+    gp_strbuf_adds(v->sb, "  ");
+    gp_text_columns_add(v->sb, columns, count, v->shown, cells);
+    gp_strbuf_addc(v->sb, '\n');
 }
 
 /* A name that is too long is shortened, first by its maker. */
@@ -195,11 +219,11 @@ static void add_instances(const struct view *v, const struct gp_account *account
                                          .used = amount_of(d, GP_MEMORY_USED),
                                          .free = amount_of(d, GP_MEMORY_FREE)};
         const struct gp_account shown = gp_account_in_mib(&whole);
-        const struct gp_amount parts[] = {shown.total, shown.reserved, shown.used, shown.free};
-        for (size_t c = 0; c < GP_ARRAY_LEN(parts); c++)
-            if (is_shown(v, c))
-                add_mib(v->sb, columns[c].width, parts[c]);
-        gp_strbuf_addc(v->sb, '\n');
+        const struct gp_amount parts[] = {[TOTAL] = shown.total,
+                                          [RESERVED] = shown.reserved,
+                                          [USED] = shown.used,
+                                          [FREE] = shown.free};
+        add_numbers(v, parts, GP_ARRAY_LEN(parts));
         add_processes(v, account, label);
     }
 }
@@ -210,13 +234,11 @@ static void add_account(const struct view *v, const struct gp_account *account)
     const struct gp_account shown = gp_account_in_mib(account);
     gp_strbuf_addf(sb, "%5u  ", account->device->index);
     add_name(sb, gp_device_text(account->device, GP_NAME, "?"), v->width);
-    for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++) {
-        struct gp_amount a;
-        memcpy(&a, (const char *)&shown + columns[c].offset, sizeof(a));
-        if (is_shown(v, c))
-            add_mib(sb, columns[c].width, a);
-    }
-    gp_strbuf_addc(sb, '\n');
+    const struct gp_amount amounts[NUMBER_COUNT] = {
+        [TOTAL] = shown.total, [RESERVED] = shown.reserved, [USED] = shown.used,
+        [FREE] = shown.free,   [PROCESSES] = shown.listed,  [UNATTRIBUTED] = shown.rest,
+    };
+    add_numbers(v, amounts, NUMBER_COUNT);
     add_processes(v, account, NULL);
     add_instances(v, account);
     add_reservations(v, account->device);
@@ -234,28 +256,26 @@ static void add_account(const struct view *v, const struct gp_account *account)
 
 static const char name_title[] = "NAME (MiB)";
 
-static size_t numbers_width(const struct view *v)
-{
-    size_t width = strlen("  GPU  ");
-    for (size_t c = 0; c < COLUMN_COUNT; c++)
-        width += is_shown(v, c) ? columns[c].width + 2 : 0;
-    return width;
-}
+enum { BESIDE_NAME = 5 + 2 + 2 }; /* the number of the GPU, and what separates the name */
 
-/* Leaves out columns until a line fits. */
-static void choose_columns(struct view *v)
+/* Of the numbers, and of the processes, some of which may hold only a context. */
+static void choose_columns(struct view *v, bool has_contexts)
 {
-    const size_t least = strlen(name_title);
-    while (v->room > 0 && v->dropped < COLUMN_COUNT && numbers_width(v) + least > v->room)
-        v->dropped++;
+    const uint32_t all = (UINT32_C(1) << NUMBER_COUNT) - 1;
+    const uint32_t of_processes =
+        ((UINT32_C(1) << PROCESS_COLUMN_COUNT) - 1) & ~(has_contexts ? 0 : UINT32_C(1) << CONTEXT);
+    v->shown =
+        gp_text_columns_fit(columns, NUMBER_COUNT, all, BESIDE_NAME + strlen(name_title), v->room);
+    v->shown_of_processes =
+        gp_text_columns_fit(process_columns, PROCESS_COLUMN_COUNT, of_processes, 0, v->room);
 }
 
 /* Columns for the names: what the longest one needs, but no line is wider than the terminal. */
 static size_t name_width(const struct view *v)
 {
     const size_t least = strlen(name_title);
+    const size_t others = BESIDE_NAME + gp_text_columns_width(columns, NUMBER_COUNT, v->shown);
     size_t width = least;
-    const size_t others = numbers_width(v);
     const size_t room = v->room;
     for (size_t i = 0; i < v->use->count; i++) {
         size_t n = gp_utf8_width(gp_device_text(v->use->accounts[i].device, GP_NAME, "?"));
@@ -272,19 +292,19 @@ static const char context_note[] = "context: holds about as much as a CUDA conte
 void gp_memory_use_add(struct gp_strbuf *sb, const struct gp_memory_use *use, size_t room)
 {
     struct view v = {.use = use, .sb = sb, .room = room};
-    choose_columns(&v);
-    v.width = name_width(&v);
+    bool has_contexts = false;
     for (size_t i = 0; i < use->procs.count; i++)
-        v.has_contexts = v.has_contexts || is_context(&use->procs.rows[i]);
+        has_contexts = has_contexts || is_context(&use->procs.rows[i]);
+    choose_columns(&v, has_contexts);
+    v.width = name_width(&v);
     gp_strbuf_adds(sb, "  GPU  ");
     gp_utf8_add_padded(sb, name_title, v.width, false);
-    for (size_t c = 0; c < COLUMN_COUNT; c++)
-        if (is_shown(&v, c))
-            gp_strbuf_addf(sb, "  %*s", (int)columns[c].width, columns[c].title);
+    gp_strbuf_adds(sb, "  ");
+    gp_text_columns_add(sb, columns, NUMBER_COUNT, v.shown, NULL);
     gp_strbuf_addc(sb, '\n');
     for (size_t i = 0; i < use->count; i++)
         add_account(&v, &use->accounts[i]);
-    if (v.has_contexts)
+    if (has_contexts)
         gp_utf8_add_wrapped(sb, context_note, strlen(context_note), 0, room);
 }
 

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "jobs/pick.h"
 #include "model/snapshot.h"
+#include "out/columns.h"
 #include "out/json.h"
 #include "out/procs.h"
 
@@ -17,7 +18,7 @@
 
 #define INDENT "                "
 
-enum { GPUS_SIZE = 128, GPUS_WIDTH = 9 };
+enum { GPUS_SIZE = 128, TIME_SIZE = 32 };
 
 /* What it is called in the table. */
 static const char *title(const struct gp_lease *lease)
@@ -151,14 +152,28 @@ static void for_each_reason(const struct gp_leases *leases, const struct gp_leas
     gp_pick_fini(&pick);
 }
 
+enum { STATE, LINE, USER, PID, GPUS, MEM, FOR, LEFT, JOB, COLUMN_COUNT };
+
+static const struct gp_text_column usual_columns[COLUMN_COUNT] = {
+    [STATE] = {"STATE", 9, .is_left = true},
+    [LINE] = {"LINE", 4, .drop = 2},
+    [USER] = {"USER", 9, .drop = 5, .is_left = true},
+    [PID] = {"PID", 7},
+    [GPUS] = {"GPUS", 9, .is_left = true},
+    [MEM] = {"MEM", 6, .drop = 4, .is_left = true},
+    [FOR] = {"FOR", 6, .drop = 3},
+    [LEFT] = {"LEFT", 6, .drop = 1},
+    [JOB] = {"JOB", 12, .is_left = true},
+};
+
 struct table {
     struct gp_strbuf *sb;
     const struct gp_leases *leases;
     const struct gp_snapshot *snapshot;
-    size_t gpus_width, room;
-    bool has_memory, has_limits;      /* columns that are shown if a row needs them */
-    bool has_line, has_user, has_age; /* and those that a narrow screen has no room for */
-    struct gp_strbuf reasons;         /* why the last waiting job does not run */
+    size_t room;
+    struct gp_text_column columns[COLUMN_COUNT];
+    uint32_t shown;           /* of them */
+    struct gp_strbuf reasons; /* why the last waiting job does not run */
 };
 
 /* Lines of text, and their width. */
@@ -207,42 +222,51 @@ static void add_object(void *context, const struct gp_device *const *devices, si
     (void)json_array_append_new(context, json_pack("{s:s, s:s}", "gpus", row.gpus, "reason", why));
 }
 
-static void add_time(struct gp_strbuf *line, struct gp_amount seconds)
+static void put_time(char ret[TIME_SIZE], struct gp_amount seconds)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(64);
     gp_proc_format_amount(&text, GP_PROC_TIME_COLUMN, seconds);
-    gp_strbuf_addf(line, "  %6s", text.buf ? text.buf : "");
+    (void)snprintf(ret, TIME_SIZE, "%s", text.buf ? text.buf : "");
     gp_strbuf_fini(&text);
+}
+
+/* cells: NULL for the titles. */
+static void add_line(const struct table *table, const char *const *cells)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
+    gp_text_columns_add(&line, table->columns, COLUMN_COUNT, table->shown, cells);
+    gp_utf8_add_line(table->sb, line.buf, line.len, table->room);
+    gp_strbuf_fini(&line);
 }
 
 static void add_row(struct table *table, const struct gp_lease *lease)
 {
     const size_t position = gp_lease_position(table->leases, lease);
     const uint64_t now_ns = table->snapshot->wall_ns;
-    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
     char place[24] = "-";
     char memory[32] = "all";
-    char gpus[GPUS_SIZE];
+    char user[10], pid[16], gpus[GPUS_SIZE], age[TIME_SIZE], left[TIME_SIZE];
     if (shares_memory(lease))
         (void)snprintf(memory, sizeof(memory), "%.1fG", (double)lease->bytes / 0x1p30);
     if (position > 0)
         (void)snprintf(place, sizeof(place), "%zu", position);
+    (void)snprintf(user, sizeof(user), "%.9s", lease->user);
+    (void)snprintf(pid, sizeof(pid), "%u", lease->pid);
     put_gpus(gpus, sizeof(gpus), lease, table->snapshot);
-    gp_strbuf_addf(&line, "%-9s", state_of(lease, table->snapshot));
-    if (table->has_line)
-        gp_strbuf_addf(&line, "  %4s", place);
-    if (table->has_user)
-        gp_strbuf_addf(&line, "  %-9.9s", lease->user);
-    gp_strbuf_addf(&line, "  %7u  %-*s", lease->pid, (int)table->gpus_width, gpus);
-    if (table->has_memory)
-        gp_strbuf_addf(&line, "  %-6s", memory);
-    if (table->has_age)
-        add_time(&line, age_of(lease, now_ns));
-    if (table->has_limits)
-        add_time(&line, left_of(lease, now_ns));
-    gp_strbuf_addf(&line, "  %s", title(lease));
-    gp_utf8_add_line(table->sb, line.buf, line.len, table->room);
-    gp_strbuf_fini(&line);
+    put_time(age, age_of(lease, now_ns));
+    put_time(left, left_of(lease, now_ns));
+    const char *const cells[COLUMN_COUNT] = {
+        [STATE] = state_of(lease, table->snapshot),
+        [LINE] = place,
+        [USER] = user,
+        [PID] = pid,
+        [GPUS] = gpus,
+        [MEM] = memory,
+        [FOR] = age,
+        [LEFT] = left,
+        [JOB] = title(lease),
+    };
+    add_line(table, cells);
     add_reasons(table, lease);
 }
 
@@ -286,68 +310,46 @@ void gp_queue_add_json(struct gp_strbuf *sb, const struct gp_leases *leases,
     gp_strbuf_addc(sb, '\n');
 }
 
-/* Leaves out columns, the least important first, until the jobs have room. */
-static void choose_columns(struct table *table, size_t gpus_least)
+/* MEM and LEFT are shown if a row needs them, and the GPUs have the width that the rows need; if
+ * not all columns fit, no more. Returns the number of rows. */
+static size_t choose_columns(struct table *table, struct gp_selection *selection)
 {
-    enum { JOB_LEAST = 12 };
-    bool *const order[] = {&table->has_limits, &table->has_line, &table->has_age,
-                           &table->has_memory, &table->has_user};
-    static const size_t widths[GP_ARRAY_LEN(order)] = {8, 6, 8, 8, 11};
-    size_t width = strlen("STATE      ") + strlen("PID      ") + 2 + JOB_LEAST;
-    for (size_t i = 0; i < GP_ARRAY_LEN(order); i++)
-        width += *order[i] ? widths[i] : 0;
-    if (table->room == 0 || width + table->gpus_width <= table->room)
-        return;
-    table->gpus_width = gpus_least;
-    for (size_t i = 0; i < GP_ARRAY_LEN(order) && width + gpus_least > table->room; i++) {
-        width -= *order[i] ? widths[i] : 0;
-        *order[i] = false;
+    uint32_t wanted = (UINT32_C(1) << COLUMN_COUNT) - 1;
+    size_t gpus_width = strlen(usual_columns[GPUS].title);
+    size_t count = 0;
+    bool has_memory = false;
+    bool has_limits = false;
+    memcpy(table->columns, usual_columns, sizeof(usual_columns));
+    for (size_t i = 0; i < table->leases->count; i++) {
+        const struct gp_lease *lease = &table->leases->items[i];
+        char gpus[GPUS_SIZE];
+        if (!concerns(lease, table->snapshot, selection))
+            continue;
+        put_gpus(gpus, sizeof(gpus), lease, table->snapshot);
+        gpus_width = strlen(gpus) > gpus_width ? strlen(gpus) : gpus_width;
+        has_memory = has_memory || shares_memory(lease);
+        has_limits = has_limits || end_of(lease) > 0;
+        count++;
     }
-}
-
-static void add_head(const struct table *table)
-{
-    struct gp_strbuf line = GP_STRBUF_INIT(1 << 12);
-    gp_strbuf_addf(&line, "%-9s%s", "STATE", table->has_line ? "  LINE" : "");
-    if (table->has_user)
-        gp_strbuf_addf(&line, "  %-9s", "USER");
-    gp_strbuf_addf(&line, "  %7s  %-*s%s%s%s  JOB", "PID", (int)table->gpus_width, "GPUS",
-                   table->has_memory ? "  MEM   " : "", table->has_age ? "     FOR" : "",
-                   table->has_limits ? "    LEFT" : "");
-    gp_utf8_add_line(table->sb, line.buf, line.len, table->room);
-    gp_strbuf_fini(&line);
+    wanted &= ~(has_memory ? 0 : UINT32_C(1) << MEM) & ~(has_limits ? 0 : UINT32_C(1) << LEFT);
+    if (gpus_width > table->columns[GPUS].width)
+        table->columns[GPUS].width = gpus_width;
+    table->shown = gp_text_columns_fit(table->columns, COLUMN_COUNT, wanted, 0, table->room);
+    if (table->shown == wanted)
+        return count;
+    table->columns[GPUS].width = gpus_width;
+    table->shown = gp_text_columns_fit(table->columns, COLUMN_COUNT, wanted, 0, table->room);
+    return count;
 }
 
 size_t gp_queue_add(struct gp_strbuf *sb, const struct gp_leases *leases,
                     const struct gp_snapshot *snapshot, struct gp_selection *selection, size_t room)
 {
-    struct table table = {sb,
-                          leases,
-                          snapshot,
-                          .gpus_width = GPUS_WIDTH,
-                          .room = room,
-                          .has_line = true,
-                          .has_user = true,
-                          .has_age = true,
-                          .reasons = GP_STRBUF_INIT(1 << 20)};
-    size_t shown = 0;
-    size_t gpus_least = strlen("GPUS");
-    for (size_t i = 0; i < leases->count; i++) {
-        const struct gp_lease *lease = &leases->items[i];
-        char gpus[GPUS_SIZE];
-        if (!concerns(lease, snapshot, selection))
-            continue;
-        put_gpus(gpus, sizeof(gpus), lease, snapshot);
-        table.gpus_width = strlen(gpus) > table.gpus_width ? strlen(gpus) : table.gpus_width;
-        gpus_least = strlen(gpus) > gpus_least ? strlen(gpus) : gpus_least;
-        table.has_memory = table.has_memory || shares_memory(lease);
-        table.has_limits = table.has_limits || end_of(lease) > 0;
-        shown++;
-    }
+    struct table table = {sb, leases, snapshot, .room = room, .reasons = GP_STRBUF_INIT(1 << 20)};
+    const size_t shown = choose_columns(&table, selection);
     if (shown == 0)
         return 0;
-    choose_columns(&table, gpus_least);
-    add_head(&table);
+    add_line(&table, NULL);
     for (int waits = 0; waits < 2; waits++) /* those that wait come last, in their order */
         for (size_t i = 0; i < leases->count; i++)
             if ((leases->items[i].state != GP_LEASE_HELD) == waits &&

@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/record.h"
+#include "out/columns.h"
 #include "out/json.h"
 #include "out/procs.h"
 #include "proc/files.h"
@@ -318,20 +319,38 @@ void gp_recorded_each(bool (*take)(void *context, const struct gp_recorded *reco
 
 /* ---- the list ---- */
 
+enum { N, STARTED, FOR, GPUS, END, JOB, COLUMN_COUNT };
+
+enum { STARTED_WIDTH = 19, STARTED_NARROW = 11, ALL_COLUMNS = (1 << COLUMN_COUNT) - 1 };
+
+static const struct gp_text_column usual_columns[COLUMN_COUNT] = {
+    [N] = {"N", 3},
+    [STARTED] = {"STARTED", STARTED_WIDTH, .is_left = true},
+    [FOR] = {"FOR", 6, .drop = 1},
+    [GPUS] = {"GPUS", 7, .drop = 2, .is_left = true},
+    [END] = {"END", 13, .is_left = true},
+    [JOB] = {"JOB", 10, .is_left = true},
+};
+
 struct listing {
     struct gp_strbuf *sb;
     json_t *records; /* NULL: text */
     size_t count;
     size_t room; /* columns of the screen; 0: no limit */
+    struct gp_text_column columns[COLUMN_COUNT];
+    uint32_t shown; /* of them */
 };
 
-/* The columns that a narrow screen leaves out, so that the jobs have room. */
-static bool has_room(const struct listing *list, size_t columns)
+/* A narrow screen has no room for years and seconds, and then not for all columns. */
+static void choose_columns(struct listing *list)
 {
-    return list->room == 0 || list->room >= columns;
+    memcpy(list->columns, usual_columns, sizeof(usual_columns));
+    list->shown = gp_text_columns_fit(list->columns, COLUMN_COUNT, ALL_COLUMNS, 0, list->room);
+    if (list->shown == ALL_COLUMNS)
+        return;
+    list->columns[STARTED].width = STARTED_NARROW;
+    list->shown = gp_text_columns_fit(list->columns, COLUMN_COUNT, ALL_COLUMNS, 0, list->room);
 }
-
-enum { ROOM_SECONDS = 70, ROOM_TIME = 60, ROOM_GPUS = 52 };
 
 /* Whether one of the failures in its output is for lack of memory. */
 static bool is_out_of_memory(const struct gp_recorded *recorded)
@@ -362,45 +381,58 @@ static void put_end(char *ret, size_t size, const struct gp_recorded *job)
         (void)snprintf(ret, size, "status %u", job->status);
 }
 
+/* "2024-03-01 12:00:05", or "03-01 12:00" where that is too wide. */
+static void put_start(char *ret, size_t size, const struct listing *list,
+                      const struct gp_recorded *job)
+{
+    const bool is_whole = strlen(job->started) > 11;
+    const char *clock = is_whole ? job->started + 11 : "";
+    if (list->columns[STARTED].width == STARTED_WIDTH)
+        (void)snprintf(ret, size, "%.10s %.8s", job->started, clock);
+    else
+        (void)snprintf(ret, size, "%.5s %.5s", is_whole ? job->started + 5 : "", clock);
+}
+
 static void add_row(struct listing *list, const struct gp_recorded *job)
 {
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
     struct gp_strbuf gpus = GP_STRBUF_INIT(1 << 12);
     struct gp_strbuf time = GP_STRBUF_INIT(64);
+    struct gp_strbuf title = GP_STRBUF_INIT(1 << 16);
     const char *name = gp_recorded_name(job);
-    char end[32];
+    char number[24], start[24], end[32];
+    (void)snprintf(number, sizeof(number), "%zu", list->count);
+    put_start(start, sizeof(start), list, job);
     put_end(end, sizeof(end), job);
     gp_recorded_add_gpus(&gpus, job);
     gp_proc_format_amount(&time, GP_PROC_TIME_COLUMN,
                           (struct gp_amount){job->seconds + 0.5, true, false});
-    const char *clock = strlen(job->started) > 11 ? job->started + 11 : "";
-    if (has_room(list, ROOM_SECONDS))
-        gp_strbuf_addf(&line, "%3zu  %.10s %.8s", list->count, job->started, clock);
-    else
-        gp_strbuf_addf(&line, "%3zu  %.5s %.5s", list->count, *clock ? job->started + 5 : "",
-                       clock);
-    if (has_room(list, ROOM_TIME))
-        gp_strbuf_addf(&line, "  %6s", time.buf);
-    if (has_room(list, ROOM_GPUS))
-        gp_strbuf_addf(&line, "  %-7s", gpus.buf ? gpus.buf : "-");
-    gp_strbuf_addf(&line, "  %-13s  ", end);
-    gp_utf8_add_safe(&line, name, strlen(name), NAME_MOST);
+    gp_utf8_add_safe(&title, name, strlen(name), NAME_MOST);
     if (!name[0])
-        gp_recorded_add_command(&line, job);
+        gp_recorded_add_command(&title, job);
+    const char *const cells[COLUMN_COUNT] = {
+        [N] = number,
+        [STARTED] = start,
+        [FOR] = time.buf ? time.buf : "",
+        [GPUS] = gpus.buf ? gpus.buf : "-",
+        [END] = end,
+        [JOB] = title.buf ? title.buf : "",
+    };
+    gp_text_columns_add(&line, list->columns, COLUMN_COUNT, list->shown, cells);
     gp_utf8_add_line(list->sb, line.buf, line.len, list->room);
     gp_strbuf_fini(&line);
     gp_strbuf_fini(&gpus);
     gp_strbuf_fini(&time);
+    gp_strbuf_fini(&title);
 }
 
 static bool list_one(void *context, const struct gp_recorded *job)
 {
     struct listing *list = context;
-    if (list->count++ == 0 && !list->records)
-        gp_strbuf_addf(list->sb, "%3s  %-*s%s%s  %-13s  JOB\n", "N",
-                       has_room(list, ROOM_SECONDS) ? 19 : 11, "STARTED",
-                       has_room(list, ROOM_TIME) ? "     FOR" : "",
-                       has_room(list, ROOM_GPUS) ? "  GPUS   " : "", "END");
+    if (list->count++ == 0 && !list->records) {
+        gp_text_columns_add(list->sb, list->columns, COLUMN_COUNT, list->shown, NULL);
+        gp_strbuf_addc(list->sb, '\n');
+    }
     if (list->records)
         (void)json_array_append_new(list->records, gp_recorded_json(job));
     else
@@ -410,7 +442,8 @@ static bool list_one(void *context, const struct gp_recorded *job)
 
 size_t gp_recorded_add_list(struct gp_strbuf *sb, bool as_json)
 {
-    struct listing list = {sb, as_json ? json_array() : NULL, 0, gp_io_columns()};
+    struct listing list = {sb, as_json ? json_array() : NULL, .room = gp_io_columns()};
+    choose_columns(&list);
     gp_recorded_each(list_one, &list);
     if (list.records) {
         gp_json_add(
