@@ -1,12 +1,11 @@
-/* What the doctor asks the driver. */
+#include "cmd/doctor_ask.h"
+
 #include "cmd/app.h"
-#include "cmd/doctor_verbs.h"
 
 #include "base/err.h"
+#include "doctor/checks/all.h"
 #include "doctor/checks/health.h"
 #include "model/snapshot.h"
-
-#include <string.h>
 
 enum { TIMEOUT_S = 2 };
 
@@ -38,7 +37,8 @@ static bool has_silent_gpu(const struct gp_snapshot *snapshot)
     return false;
 }
 
-struct gp_snapshot *gp_doctor_ask_driver(struct gp_exam *exam)
+/* NULL: it does not respond, and the exam gets the reason, or there is none to query. */
+static struct gp_snapshot *ask_driver(struct gp_exam *exam)
 {
     struct gp_want want = gp_health_want();
     struct gp_err err = {0};
@@ -56,16 +56,31 @@ struct gp_snapshot *gp_doctor_ask_driver(struct gp_exam *exam)
     return snapshot;
 }
 
-const char *const *gp_doctor_pythons(struct gp_exam *exam, const char *list)
+int gp_doctor_open(struct gp_exam *exam, const struct gp_doctor_options *o, bool asks_driver,
+                   struct gp_err *err)
 {
-    enum { MOST = 64 };
-    size_t count = 0;
-    const char **pythons = list ? gp_arena_alloc(&exam->arena, MOST + 1, sizeof(*pythons)) : NULL;
-    for (const char *p = list; pythons && *p && count < MOST;) {
-        size_t n = strcspn(p, ",");
-        if (n > 0)
-            pythons[count++] = gp_exam_text(exam, "%.*s", (int)n, p);
-        p += n + (p[n] == ',');
+    int r = gp_exam_open(exam, &gp_checks_all, gp_app_observed()->prefix, err);
+    if (r < 0)
+        return r;
+    r = o->python ? gp_exam_set_pythons(exam, o->python, err) : 0;
+    if (r < 0) {
+        gp_exam_close(exam);
+        return r;
     }
-    return pythons;
+    exam->is_simulated = gp_app_observed()->sim;
+    exam->snapshot = asks_driver ? ask_driver(exam) : NULL;
+    return 0;
+}
+
+void gp_doctor_close(struct gp_exam *exam)
+{
+    gp_snapshot_free((struct gp_snapshot *)(uintptr_t)exam->snapshot);
+    gp_exam_close(exam);
+}
+
+void gp_doctor_run(struct gp_exam *exam, const char *only, const char *without)
+{
+    gp_exam_run(exam, only, without);
+    if (exam->is_stuck)
+        gp_app_note_stuck();
 }

@@ -2,6 +2,7 @@
  * models. */
 #include "cmd/app.h"
 #include "cmd/doctor.h"
+#include "cmd/doctor_ask.h"
 #include "cmd/doctor_record.h"
 #include "cmd/doctor_verbs.h"
 #include "doctor/checks/all.h"
@@ -13,7 +14,6 @@
 #include "doctor/bundle/collect.h"
 #include "doctor/exam.h"
 #include "doctor/tables_load.h"
-#include "model/snapshot.h"
 
 #include <locale.h>
 #include <stdio.h>
@@ -71,16 +71,10 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
 {
     static struct gp_exam exam; /* large */
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
-    int r = gp_exam_open(&exam, &gp_checks_all, gp_app_observed()->prefix, err);
+    int r = gp_doctor_open(&exam, o, true, err);
     if (r < 0)
         return r;
-    struct gp_snapshot *snapshot = gp_doctor_ask_driver(&exam);
-    exam.snapshot = snapshot;
-    exam.is_simulated = gp_app_observed()->sim;
-    exam.pythons = gp_doctor_pythons(&exam, o->python);
-    gp_exam_run(&exam, o->only, o->without);
-    if (exam.is_stuck)
-        gp_app_note_stuck();
+    gp_doctor_run(&exam, o->only, o->without);
     if (o->json)
         gp_doctor_add_json(&sb, &exam);
     else
@@ -92,8 +86,7 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
     if (r == 0 && first)
         r = first->verdict == GP_VERDICT_FAIL ? EXIT_FAILED : EXIT_WARNED;
     gp_strbuf_fini(&sb);
-    gp_snapshot_free(snapshot);
-    gp_exam_close(&exam);
+    gp_doctor_close(&exam);
     return r;
 }
 

@@ -1,13 +1,13 @@
 #include "cmd/doctor_verbs.h"
 
 #include "cmd/app.h"
+#include "cmd/doctor_ask.h"
 
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "doctor/advise/advise.h"
 #include "doctor/advise/cards.h"
-#include "doctor/checks/all.h"
 #include "doctor/explain/explain_record.h"
 #include "doctor/explain/explain_words.h"
 #include "doctor/explain/explanation.h"
@@ -15,7 +15,6 @@
 #include "doctor/explain/look.h"
 #include "jobs/failure.h"
 #include "jobs/recorded.h"
-#include "model/snapshot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,13 +38,10 @@ static int advise(const struct gp_doctor_options *o, int count, char **words, st
     const char *version;
     int r = gp_subject_parse(count, words, &subject, &version, err);
     if (r == 0)
-        r = gp_exam_open(&exam, &gp_checks_all, gp_app_observed()->prefix, err);
+        /* files say enough of a real machine, and a hanging driver holds nothing up */
+        r = gp_doctor_open(&exam, o, gp_app_observed()->sim && !o->gpu, err);
     if (r < 0)
         return r;
-    /* files say enough of a real machine, and a hanging driver holds nothing up */
-    struct gp_snapshot *snapshot =
-        gp_app_observed()->sim && !o->gpu ? gp_doctor_ask_driver(&exam) : NULL;
-    exam.snapshot = snapshot;
     r = gp_client_read(&client, &exam, o->gpu, o->driver, version, err);
     if (r == 0) {
         gp_exam_advise(&exam, subject, &client);
@@ -58,45 +54,34 @@ static int advise(const struct gp_doctor_options *o, int count, char **words, st
     if (r == 0 && gp_exam_first(&exam))
         r = EXIT_NOTHING_FITS;
     gp_strbuf_fini(&sb);
-    gp_snapshot_free(snapshot);
-    gp_exam_close(&exam);
+    gp_doctor_close(&exam);
     return r;
 }
 
 /* ---- explain ---- */
 
-static const char *look_pythons; /* of --python */
+struct looker {
+    const struct gp_doctor_options *options;
+    struct gp_exam exam; /* the last one */
+    bool is_open;
+};
 
-/* Runs these checks on the machine. It lives as long as the program, which prints what it found. */
-static const struct gp_exam *look(const char *checks)
+/* Runs these checks on the machine. */
+static const struct gp_exam *look(void *context, const char *checks)
 {
-    static struct gp_exam exam; /* large */
-    static struct gp_snapshot *snapshot;
-    static bool is_open;
+    struct looker *looker = context;
     struct gp_err err;
-    if (exam.is_stuck)
-        return &exam;
-    gp_snapshot_free(snapshot);
-    if (is_open)
-        gp_exam_close(&exam);
-    snapshot = NULL;
-    exam = (struct gp_exam){.snapshot = NULL};
-    is_open = gp_exam_open(&exam, &gp_checks_all, gp_app_observed()->prefix, &err) == 0;
-    if (!is_open)
+    if (looker->is_open && looker->exam.is_stuck)
+        return &looker->exam;
+    if (looker->is_open)
+        gp_doctor_close(&looker->exam);
+    looker->is_open = gp_doctor_open(&looker->exam, looker->options, true, &err) == 0;
+    if (!looker->is_open) {
+        gp_io_print_note("gpulse", err.text);
         return NULL;
-    exam.snapshot = snapshot = gp_doctor_ask_driver(&exam);
-    exam.is_simulated = gp_app_observed()->sim;
-    exam.pythons = gp_doctor_pythons(&exam, look_pythons);
-    gp_exam_run(&exam, checks, NULL);
-    if (exam.is_stuck)
-        gp_app_note_stuck();
-    return &exam;
-}
-
-static gp_look *look_of(const struct gp_doctor_options *o)
-{
-    look_pythons = o->python;
-    return o->no_look ? NULL : look;
+    }
+    gp_doctor_run(&looker->exam, checks, NULL);
+    return &looker->exam;
 }
 
 static int print_stats(const struct gp_doctor_options *o, struct gp_err *err)
@@ -128,18 +113,21 @@ static int print_next(void *context, const struct gp_strbuf *text, struct gp_err
     return print(text, err);
 }
 
-static int explain_words(const struct gp_doctor_options *o, int count, char **words,
+static int explain_words(const struct gp_doctor_options *o,
+                         const struct gp_explain_options *options, int count, char **words,
                          bool *ret_found, struct gp_err *err)
 {
     static struct gp_known_errors errors; /* large */
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
     int r = gp_explain_words(&errors, count, words, err);
-    if (r == 0 && o->json)
-        gp_known_errors_add_json(&sb, &errors, gp_look_for(&errors, look_of(o)));
-    else if (r == 0)
-        gp_known_errors_add_text(&sb, &errors, gp_look_for(&errors, look_of(o)), o->sources);
-    if (r == 0)
+    if (r == 0) {
+        const struct gp_exam *exam = gp_look_for(&errors, options->look, options->look_context);
+        if (o->json)
+            gp_known_errors_add_json(&sb, &errors, exam);
+        else
+            gp_known_errors_add_text(&sb, &errors, exam, o->sources);
         r = print(&sb, err);
+    }
     *ret_found = errors.count > 0;
     gp_strbuf_fini(&sb);
     gp_known_errors_fini(&errors);
@@ -148,8 +136,12 @@ static int explain_words(const struct gp_doctor_options *o, int count, char **wo
 
 static int explain(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
 {
-    const struct gp_explain_options options = {
-        .as_json = o->json, .has_soft = o->all, .look = look_of(o), .write = print_next};
+    static struct looker looker; /* large; threads that hang know it */
+    const struct gp_explain_options options = {.as_json = o->json,
+                                               .has_soft = o->all,
+                                               .look = o->no_look ? NULL : look,
+                                               .look_context = &looker,
+                                               .write = print_next};
     bool has_log = false, is_found = false;
     if (o->stats)
         return count == 0
@@ -163,11 +155,12 @@ static int explain(const struct gp_doctor_options *o, int count, char **words, s
                    ? list_records(o, err)
                    : gp_err_set(err, GP_EUSAGE,
                                 "list takes no argument '%.60s'; for one job: last N", words[1]);
+    looker.options = o;
     gp_failure_prepare();
     for (int i = 0; i < count; i++)
         has_log = has_log || gp_explain_is_log(words[i], count == 1);
     r = has_log ? gp_explain_logs(&options, count, words, &is_found, err)
-                : explain_words(o, count, words, &is_found, err);
+                : explain_words(o, &options, count, words, &is_found, err);
     return r < 0 || is_found ? r : EXIT_UNKNOWN;
 }
 

@@ -5,8 +5,6 @@
 #include "cmd/doctor.h"
 
 struct gp_err;
-struct gp_exam;
-struct gp_snapshot;
 
 /* words[0] is the verb; GP_EUSAGE suggests the nearest. */
 int gp_doctor_verb(const struct gp_doctor_options *o, int count, char **words,
@@ -14,12 +12,5 @@ int gp_doctor_verb(const struct gp_doctor_options *o, int count, char **words,
 
 /* Follows the kernel log until a signal arrives: GP_EINTR. */
 int gp_doctor_watch(const struct gp_doctor_options *o, struct gp_err *err) GP_MUST_CHECK;
-
-/* Queries the driver for what an exam needs. NULL: it does not respond, and the exam gets the
- * reason, or there is none to query. */
-struct gp_snapshot *gp_doctor_ask_driver(struct gp_exam *exam);
-
-/* The comma list of --python in the form the exam takes. */
-const char *const *gp_doctor_pythons(struct gp_exam *exam, const char *list);
 
 #endif

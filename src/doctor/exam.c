@@ -43,6 +43,25 @@ void gp_exam_close(struct gp_exam *exam)
     gp_arena_fini(&exam->arena);
 }
 
+int gp_exam_set_pythons(struct gp_exam *exam, const char *list, struct gp_err *err)
+{
+    enum { MOST = 64 };
+    size_t count = 0;
+    const char **pythons = gp_arena_alloc(&exam->arena, MOST + 1, sizeof(*pythons));
+    if (!pythons)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    for (const char *p = list; *p;) {
+        const size_t n = strcspn(p, ",");
+        if (n > 0 && count == MOST)
+            return gp_err_set(err, GP_EUSAGE, "--python: more than %d places; give fewer", MOST);
+        if (n > 0)
+            pythons[count++] = gp_exam_text(exam, "%.*s", (int)n, p);
+        p += n + (p[n] == ',');
+    }
+    exam->pythons = pythons;
+    return 0;
+}
+
 /* ---- findings ---- */
 
 static const char *format_text(struct gp_exam *exam, const char *format, va_list args)

@@ -66,6 +66,10 @@ int gp_exam_open(struct gp_exam *exam, const struct gp_check_list *checks, const
                  struct gp_err *err) GP_MUST_CHECK;
 void gp_exam_close(struct gp_exam *exam);
 
+/* The comma list of the interpreters and environments that are looked at, and no others. GP_EUSAGE:
+ * too many; GP_ENOMEM. */
+int gp_exam_set_pythons(struct gp_exam *exam, const char *list, struct gp_err *err) GP_MUST_CHECK;
+
 /* The first word of a comma list that is neither the id nor the group of a check, and its length;
  * NULL: all are. */
 const char *gp_exam_unknown(const struct gp_check_list *checks, const char *list,

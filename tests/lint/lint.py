@@ -223,13 +223,16 @@ def rule_header_guards():
 
 
 def rule_struct_tags_are_unique():
-    """A file that includes two headers with one tag does not compile. Tags without a prefix belong to their file."""
+    """A file that includes two headers with one tag does not compile. Tags without a prefix belong to their file.
+    The name of a function's type is not the tag of something else either."""
     seen = {}
     for name in OWN_C:
         for number, line in numbered(code_of(name)):
-            match = re.match(r"(?:typedef )?(?:struct|enum|union) ((?:gp|gpulse|sim)_\w+) *\{", line)
-            if match and seen.setdefault(match.group(1), name) != name:
-                yield name, number, f"{match.group(1)} is also in {seen[match.group(1)]}"
+            match = re.match(r"(?:typedef )?(?:struct|enum|union) ((?:gp|gpulse|sim)_\w+) *\{|"
+                             r"typedef [^;]*?\b((?:gp|gpulse|sim)_\w+)\(", line)
+            tag = match and (match.group(1) or match.group(2))
+            if tag and seen.setdefault(tag, name) != name:
+                yield name, number, f"{tag} is also in {seen[tag]}"
 
 
 def rule_own_header_first():

@@ -585,6 +585,28 @@ static void words_are_quoted(void **state)
     gp_exam_close(&exam);
 }
 
+static void interpreters_are_a_list(void **state)
+{
+    static struct gp_exam exam;
+    char list[64 * 2 + 3] = "";
+    struct gp_err err;
+    (void)state;
+    assert_int_equal(gp_exam_open(&exam, &gp_checks_all, root, NULL), 0);
+    assert_int_equal(gp_exam_set_pythons(&exam, ",/opt/a,,/opt/b b,", &err), 0);
+    assert_string_equal(exam.pythons[0], "/opt/a");
+    assert_string_equal(exam.pythons[1], "/opt/b b");
+    assert_null(exam.pythons[2]);
+    for (size_t i = 0; i < 64; i++)
+        (void)strcat(list, "a,");
+    assert_int_equal(gp_exam_set_pythons(&exam, list, &err), 0);
+    assert_string_equal(exam.pythons[63], "a");
+    assert_null(exam.pythons[64]);
+    (void)strcat(list, "b");
+    assert_int_equal(gp_exam_set_pythons(&exam, list, &err), GP_EUSAGE);
+    assert_string_equal(err.text, "--python: more than 64 places; give fewer");
+    gp_exam_close(&exam);
+}
+
 /* Whatever allocation fails, an exam ends, and what it says of a failure stands. */
 static void without_memory(void **state)
 {
@@ -722,6 +744,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_left_open, begin, finish),
         cmocka_unit_test_setup_teardown(checks_are_chosen, begin, finish),
         cmocka_unit_test_setup_teardown(words_are_quoted, begin, finish),
+        cmocka_unit_test_setup_teardown(interpreters_are_a_list, begin, finish),
         cmocka_unit_test_setup_teardown(without_memory, begin, finish),
         cmocka_unit_test_setup_teardown(a_silent_file_system_costs_what_is_on_it, begin, finish),
         cmocka_unit_test(refused_paths),

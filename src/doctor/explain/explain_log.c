@@ -115,7 +115,7 @@ static void add_known(struct gp_explain_run *e, const struct gp_known_error *kno
 static void on_known(void *context, const struct gp_known_errors *errors)
 {
     struct gp_explain_run *e = context;
-    const struct gp_exam *exam = gp_look_for(errors, e->options->look);
+    const struct gp_exam *exam = gp_look_for(errors, e->options->look, e->options->look_context);
     for (size_t i = 0; i < errors->count; i++)
         add_known(e, &errors->all[i], exam);
 }

@@ -11,8 +11,9 @@
 
 struct gp_explain_options {
     bool as_json;
-    bool has_soft; /* also messages that only look like a failure */
-    gp_look *look; /* looks at this machine; NULL: it is not looked at */
+    bool has_soft;    /* also messages that only look like a failure */
+    gp_look_at *look; /* looks at this machine; NULL: it is not looked at */
+    void *look_context;
     /* For programs that must not wait: "-" and "last" are no files, and nothing is opened that is
      * neither a file nor a directory, such as a FIFO that others have put there. */
     bool never_waits;

@@ -9,7 +9,8 @@
 
 enum { LABEL = 7 };
 
-const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look *look)
+const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_at *look,
+                                  void *context)
 {
     struct gp_strbuf list = GP_STRBUF_INIT(1 << 20);
     const struct gp_exam *exam = NULL;
@@ -18,7 +19,7 @@ const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look 
         gp_strbuf_addf(&list, "%s%s", list.len > 0 && checks[0] ? "," : "", checks);
     }
     if (list.len > 0 && !list.error)
-        exam = look(list.buf);
+        exam = look(context, list.buf);
     gp_strbuf_fini(&list);
     return exam;
 }

@@ -12,10 +12,11 @@ struct gp_strbuf;
 
 /* Runs the checks and groups in a comma list. NULL: it cannot. The exam belongs to the callee,
  * until the next call. */
-typedef const struct gp_exam *gp_look(const char *checks);
+typedef const struct gp_exam *gp_look_at(void *context, const char *checks);
 
 /* Looks for all of the errors at once. NULL: nothing to look at, or `look` is NULL. */
-const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look *look);
+const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_at *look,
+                                  void *context);
 
 /* What the checks in a comma list found: warnings and failures with their fixes or, if there are
  * none, how many passed, or what could not be looked at, and why; nothing if the exam is NULL. */
