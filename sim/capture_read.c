@@ -31,16 +31,14 @@ static int read_file(struct sim_capture *capture, struct gp_err *err)
     struct gp_strbuf *sb = &capture->file;
     FILE *file = fopen(capture->path, "re");
     if (!file)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot open '%s': %s", capture->path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot open '%s'", capture->path);
     char chunk[16384];
     size_t n;
     while (!sb->error && (n = fread(chunk, 1, sizeof(chunk), file)) > 0)
         gp_strbuf_add(sb, chunk, n);
     int result = GP_OK;
     if (ferror(file))
-        result = gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read '%s': %s", capture->path,
-                            strerror(errno));
+        result = gp_err_system(err, errno, GP_EIO, "cannot read '%s'", capture->path);
     else if (sb->error == GP_ETOOBIG)
         result =
             gp_err_set(err, GP_EFORMAT, "%s: larger than %d MiB", capture->path, MAX_FILE >> 20);

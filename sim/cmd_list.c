@@ -116,8 +116,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     struct dirent **entries;
     int count = scandir(dir, &entries, is_machine, alphasort);
     if (count < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read '%s': %s", dir,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot read '%s'", dir);
     json_t *list = strcmp(o.format, "json") == 0 ? json_array() : NULL;
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     if (!list)

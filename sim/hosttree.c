@@ -121,8 +121,7 @@ static int open_folder(struct sim_hosttree *tree, const char *spec, struct gp_er
     int saved = errno;
     (void)close(dir);
     if (tree->dir < 0)
-        return gp_err_set(err, gp_err_of(saved, GP_EIO), "cannot open '%s/%s': %s", place, name,
-                          strerror(saved));
+        return gp_err_system(err, saved, GP_EIO, "cannot open '%s/%s'", place, name);
     int n = snprintf(tree->path, sizeof(tree->path), "%s/%s", real, name);
     return n > 0 && n < GP_PATH_SIZE ? GP_OK : gp_err_set(err, GP_EIO, "the path is too long");
 }
@@ -174,8 +173,7 @@ int sim_hosttree_update(struct sim_hosttree *tree, struct gp_err *err)
     delay(tree);
     return tree->error == 0
                ? GP_OK
-               : gp_err_set(err, gp_err_of(-tree->error, GP_EIO), "cannot write below '%s': %s",
-                            tree->path, strerror(-tree->error));
+               : gp_err_system(err, -tree->error, GP_EIO, "cannot write below '%s'", tree->path);
 }
 
 int sim_hosttree_open(const char *spec, const struct sim_live *live, struct sim_hosttree **ret,

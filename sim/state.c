@@ -77,12 +77,10 @@ int sim_state_directory(char path[GP_PATH_SIZE], int *ret_fd, struct gp_err *err
         return gp_err_set(err, GP_EIO, "the path of the simulator's state is too long");
 
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot create '%s': %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot create '%s'", path);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot open '%s': %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot open '%s'", path);
     struct stat st;
     const bool is_own = fstat(fd, &st) == 0 && st.st_uid == geteuid();
     if (!is_own || (st.st_mode & 077) != 0)
@@ -116,8 +114,7 @@ static int prepare_file(int fd, const char *name, struct gp_err *err)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot examine '%s': %s", name,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot examine '%s'", name);
     if (st.st_size == 0) {
         char fresh[offsetof(struct sim_state_layout, fault_count)];
         const uint32_t numbers[] = {STATE_VERSION, sizeof(struct sim_state_layout)};
@@ -127,8 +124,7 @@ static int prepare_file(int fd, const char *name, struct gp_err *err)
         if (r == 0)
             r = gp_io_write_all(fd, fresh, sizeof(fresh));
         if (r < 0)
-            return gp_err_set(err, gp_err_of(-r, GP_EIO), "cannot write '%s': %s", name,
-                              strerror(-r));
+            return gp_err_system(err, -r, GP_EIO, "cannot write '%s'", name);
         return GP_OK;
     }
     struct sim_state_layout *seen = NULL;
@@ -157,8 +153,7 @@ int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err)
     int saved = errno;
     (void)close(dir);
     if (fd < 0)
-        return gp_err_set(err, gp_err_of(saved, GP_EIO),
-                          "cannot open the simulator's state '%s': %s", name, strerror(saved));
+        return gp_err_system(err, saved, GP_EIO, "cannot open the simulator's state '%s'", name);
 
     struct sim_state *state = calloc(1, sizeof(*state));
     if (!state) {
@@ -176,8 +171,7 @@ int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err)
     if (result == GP_OK) {
         state->map = mmap(NULL, sizeof(*state->map), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (state->map == MAP_FAILED)
-            result = gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot map '%s': %s", name,
-                                strerror(errno));
+            result = gp_err_system(err, errno, GP_EIO, "cannot map '%s'", name);
     }
     if (result < 0) {
         sim_state_close(state);
@@ -228,8 +222,7 @@ int sim_state_lock(struct sim_state *state, struct gp_err *err)
             continue;
         int saved = errno;
         (void)pthread_mutex_unlock(&state->lock);
-        return gp_err_set(err, gp_err_of(saved, GP_EIO), "cannot lock the simulator's state: %s",
-                          strerror(saved));
+        return gp_err_system(err, saved, GP_EIO, "cannot lock the simulator's state");
     }
     return GP_OK;
 }

@@ -16,8 +16,7 @@ int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err)
 {
     ssize_t n = readlink("/proc/self/exe", home, GP_PATH_SIZE - 1);
     if (n <= 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot find this program: %s",
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot find this program");
     home[n] = '\0';
     *strrchr(home, '/') = '\0';
     return GP_OK;
@@ -62,8 +61,7 @@ static int write_text(const char *path, const char *text, struct gp_err *err)
     if (path && close(fd) < 0 && r == 0)
         r = -errno;
     if (r < 0)
-        return gp_err_set(err, gp_err_of(-r, GP_EIO), "cannot write %s: %s",
-                          path ? path : "the machine", strerror(-r));
+        return gp_err_system(err, -r, GP_EIO, "cannot write %s", path ? path : "the machine");
     return GP_OK;
 }
 
@@ -79,7 +77,5 @@ int sim_tool_print(struct gp_strbuf *sb, struct gp_err *err)
 {
     int r = sb->error ? -ENOMEM : gp_io_write_all(STDOUT_FILENO, sb->buf, sb->len);
     gp_strbuf_fini(sb);
-    return r < 0
-               ? gp_err_set(err, gp_err_of(-r, GP_EIO), "cannot write the output: %s", strerror(-r))
-               : GP_OK;
+    return r < 0 ? gp_err_system(err, -r, GP_EIO, "cannot write the output") : GP_OK;
 }

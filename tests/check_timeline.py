@@ -512,7 +512,7 @@ def refused(path, why, status=1, options=(), env=ENV):
 def a_file_that_cannot_be_written():
     fifo = SCRATCH / "fifo"
     os.mkfifo(fifo)
-    refused("/nowhere/trace.json", "cannot write a trace to '/nowhere/trace.json': No such file or directory",
+    refused("/nowhere/trace.json", "cannot write '/nowhere/trace.json': No such file or directory",
             options=["-g", "9"])  # before it looks for GPUs, and waits
     refused("-", "--timeline needs a file", 2)
     assert not Path("-").exists()

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct {
     int code;
@@ -14,23 +15,42 @@ static const struct {
 #undef X
 };
 
+static void fill(struct gp_err *err, int code, const char *fmt, va_list ap)
+{
+    (void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+    err->code = code;
+    err->driver_code = 0;
+    err->driver_library[0] = '\0';
+}
+
 int gp_err_set(struct gp_err *err, int code, const char *fmt, ...)
 {
     if (!err)
         return code;
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+    fill(err, code, fmt, ap);
     va_end(ap);
-    err->code = code;
-    err->driver_code = 0;
-    err->driver_library[0] = '\0';
     return code;
 }
 
-int gp_err_of(int error, int otherwise)
+int gp_err_code(int error, int otherwise)
 {
     return error == EACCES || error == EPERM ? GP_EPERM : otherwise;
+}
+
+int gp_err_system(struct gp_err *err, int error, int otherwise, const char *fmt, ...)
+{
+    const int code = gp_err_code(error, otherwise);
+    if (!err)
+        return code;
+    va_list ap;
+    va_start(ap, fmt);
+    fill(err, code, fmt, ap);
+    va_end(ap);
+    const size_t used = strlen(err->text);
+    (void)snprintf(err->text + used, sizeof(err->text) - used, ": %s", strerror(error));
+    return code;
 }
 
 int gp_err_copy(struct gp_err *err, const struct gp_err *from)

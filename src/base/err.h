@@ -46,7 +46,12 @@ int gp_err_set(struct gp_err *err, int code, const char *fmt, ...) GP_PRINTF(3, 
 
 /* The code for a failed system call, so that each denied permission has the same exit status:
  * GP_EPERM if the error (errno) says so, `otherwise` if not. */
-int gp_err_of(int error, int otherwise);
+int gp_err_code(int error, int otherwise);
+
+/* The message of a failed system call: fills err (may be NULL), and appends ": " and the text of
+ * the error (errno). Returns its gp_err_code(). */
+int gp_err_system(struct gp_err *err, int error, int otherwise, const char *fmt, ...)
+    GP_PRINTF(4, 5);
 
 /* Copies an error unchanged; returns its code. */
 int gp_err_copy(struct gp_err *err, const struct gp_err *from);

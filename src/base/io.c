@@ -246,8 +246,7 @@ int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZ
     Dl_info self;
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     if (n <= 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read /proc/self/exe: %s",
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot read /proc/self/exe");
     exe[n] = '\0';
     if (find_near(exe, sub, name, out))
         return 0;

@@ -17,15 +17,13 @@ static int cannot(const char *what, const struct gp_outfile *f, struct gp_err *e
 {
     int error = errno;
     if (!f->config.path)
-        return gp_err_set(err, gp_err_of(error, GP_EIO), "cannot %s the output: %s", what,
-                          strerror(error));
-    return gp_err_set(err, gp_err_of(error, GP_EIO), "cannot %s '%s': %s", what, f->config.path,
-                      strerror(error));
+        return gp_err_system(err, error, GP_EIO, "cannot %s the output", what);
+    return gp_err_system(err, error, GP_EIO, "cannot %s '%s'", what, f->config.path);
 }
 
-static bool rotates(const struct gp_outfile *f)
+static bool rotates(const struct gp_outfile_config *config)
 {
-    return f->config.size_max || f->config.age_max_ns;
+    return config->size_max || config->age_max_ns;
 }
 
 static uint64_t size_of(const struct gp_outfile *f)
@@ -48,16 +46,23 @@ static bool is_trusted(uid_t uid)
     return uid == 0 || uid == geteuid();
 }
 
+/* The path of its directory. */
+static const char *folder_of(const char *path, char ret[GP_PATH_SIZE])
+{
+    (void)snprintf(ret, GP_PATH_SIZE, "%s", path);
+    char *slash = strrchr(ret, '/');
+    if (!slash)
+        return ".";
+    slash[1] = '\0'; /* "/" stays "/" */
+    return ret;
+}
+
 /* Whether other users may create files in the directory of this one. */
 static bool is_in_public(const char *path)
 {
-    char dir[GP_PATH_SIZE];
+    char folder[GP_PATH_SIZE];
     struct stat st;
-    (void)snprintf(dir, sizeof(dir), "%s", path);
-    char *slash = strrchr(dir, '/');
-    if (slash)
-        slash[1] = '\0'; /* "/" stays "/" */
-    return stat(slash ? dir : ".", &st) == 0 && (st.st_mode & (S_IWOTH | S_ISVTX));
+    return stat(folder_of(path, folder), &st) == 0 && (st.st_mode & (S_IWOTH | S_ISVTX));
 }
 
 enum { NO_LINK, LINK, PROC_LINK };
@@ -87,7 +92,7 @@ static int follow(char path[GP_PATH_SIZE], struct gp_err *err)
         return gp_err_set(err, GP_EPERM,
                           "it is a link with a second hard link, which anybody may have created");
     if (n < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "%s", strerror(errno));
+        return gp_err_set(err, gp_err_code(errno, GP_EIO), "%s", strerror(errno));
     target[n] = '\0';
     char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
     char *name = slash ? slash + 1 : path;
@@ -218,20 +223,15 @@ static int check_renaming(const char *what, const char *path, struct gp_err *err
 }
 
 /* Reports immediately what would make a rotation fail hours later. */
-static int check_rotation(const struct gp_outfile *f, struct gp_err *err)
+static int check_rotation(const char *path, struct gp_err *err)
 {
-    char dir[GP_PATH_SIZE];
-    int r = check_renaming("rotate", f->config.path, err);
+    char folder[GP_PATH_SIZE];
+    int r = check_renaming("rotate", path, err);
     if (r < 0)
         return r;
-    (void)snprintf(dir, sizeof(dir), "%s", f->config.path);
-    char *slash = strrchr(dir, '/');
-    if (slash)
-        slash[1] = '\0'; /* "/" stays "/" */
-    if (access(slash ? dir : ".", W_OK | X_OK) != 0 && errno != ENOENT)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO),
-                          "cannot rotate '%s': no files can be created there: %s", f->config.path,
-                          strerror(errno));
+    if (access(folder_of(path, folder), W_OK | X_OK) != 0 && errno != ENOENT)
+        return gp_err_system(err, errno, GP_EIO,
+                             "cannot rotate '%s': no files can be created there", path);
     return 0;
 }
 
@@ -258,14 +258,39 @@ static bool is_link(const char *path)
     return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
+/* Whether opening it gives its name to a new file. */
+static bool is_renamed(const struct gp_outfile_config *config, const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && st->st_size > 0 && !config->append &&
+           (rotates(config) || (config->keep > 0 && !is_link(config->path)));
+}
+
+int gp_outfile_check(const struct gp_outfile_config *config, struct gp_err *err)
+{
+    char at[GP_PATH_SIZE], folder[GP_PATH_SIZE];
+    struct stat st;
+    int r = rotates(config) ? check_rotation(config->path, err) : 0;
+    r = r < 0 ? r : gp_outfile_resolve(config->path, at, err);
+    if (r < 0)
+        return r;
+    const bool exists = stat(at, &st) == 0;
+    if (exists && S_ISDIR(st.st_mode))
+        return gp_err_system(err, EISDIR, GP_EIO, "cannot write '%s'", config->path);
+    bool is_well = !exists || access(at, W_OK) == 0;
+    if (is_well && (!exists || is_renamed(config, &st)))
+        is_well = access(folder_of(at, folder), W_OK | X_OK) == 0;
+    return is_well ? 0 : gp_err_system(err, errno, GP_EIO, "cannot write '%s'", config->path);
+}
+
 int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config,
                     struct gp_err *err)
 {
+    const bool begins_anew =
+        !config->append && !rotates(config) && (config->keep == 0 || is_link(config->path));
     *f = (struct gp_outfile){.config = *config, .fd = -1};
-    int r = rotates(f) ? check_rotation(f, err) : 0;
+    int r = rotates(config) ? check_rotation(config->path, err) : 0;
     if (r == 0)
-        r = open_file(
-            f, !config->append && !rotates(f) && (config->keep == 0 || is_link(config->path)), err);
+        r = open_file(f, begins_anew, err);
     if (r == 0 && config->append)
         r = end_last_line(f, err);
     else if (r == 0 && size_of(f) > 0)
@@ -292,7 +317,7 @@ bool gp_outfile_is_empty(const struct gp_outfile *f)
 
 bool gp_outfile_is_due(const struct gp_outfile *f, size_t len)
 {
-    uint64_t size = rotates(f) ? size_of(f) : 0;
+    uint64_t size = rotates(&f->config) ? size_of(f) : 0;
     if (size == 0)
         return false;
     if (f->config.size_max && size + len > f->config.size_max)
@@ -309,9 +334,8 @@ static int move_up(const struct gp_outfile *f, unsigned n, struct gp_err *err)
     (void)snprintf(to, sizeof(to), "%s.%u", f->config.path, n + 1);
     if (rename(from, to) == 0 || errno == ENOENT)
         return 0;
-    return gp_err_set(err, gp_err_of(errno, GP_EIO),
-                      "cannot rotate '%s': cannot rename it to '%s': %s", from, to,
-                      strerror(errno));
+    return gp_err_system(err, errno, GP_EIO, "cannot rotate '%s': cannot rename it to '%s'", from,
+                         to);
 }
 
 int gp_outfile_rotate(struct gp_outfile *f, struct gp_err *err)
@@ -417,8 +441,7 @@ int gp_outfile_replace(const char *path, mode_t mode, const void *data, size_t l
     if (r == 0)
         r = c;
     if (r == 0 && rename(name, path) != 0)
-        r = gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot replace '%s': %s", path,
-                       strerror(errno));
+        r = gp_err_system(err, errno, GP_EIO, "cannot replace '%s'", path);
     if (r < 0)
         (void)unlink(name);
     return r;

@@ -42,6 +42,10 @@ void gp_outfile_init(struct gp_outfile *f, int fd);
 int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config,
                     struct gp_err *err) GP_MUST_CHECK;
 
+/* Reports what is known to make gp_outfile_open() fail, without touching anything: GP_EIO,
+ * GP_EPERM. */
+int gp_outfile_check(const struct gp_outfile_config *config, struct gp_err *err) GP_MUST_CHECK;
+
 /* Reads the start of a file: up to cap - 1 bytes, NUL-terminated. Returns their number; 0 if the
  * file is empty, missing, unreadable, or not a regular file. */
 size_t gp_outfile_peek(const char *path, char *buf, size_t cap);

@@ -76,9 +76,9 @@ static bool parse_name(const char *name, uid_t *ret_uid)
 
 int gp_statedirs_fail(int e, struct gp_err *err)
 {
-    return e == -ENOMEM ? gp_err_set(err, GP_ENOMEM, "out of memory")
-                        : gp_err_set(err, gp_err_of(-e, GP_EIO),
-                                     "cannot read the directories of all users: %s", strerror(-e));
+    return e == -ENOMEM
+               ? gp_err_set(err, GP_ENOMEM, "out of memory")
+               : gp_err_system(err, -e, GP_EIO, "cannot read the directories of all users");
 }
 
 bool gp_statedir_ignores(int e)
@@ -491,7 +491,7 @@ int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size
         if (e < 0)
             add_complaint(&why, path, e, &st);
     }
-    int r = e == -EPERM || e == -EACCES ? GP_EPERM : e == -ENOMEM ? GP_ENOMEM : e < 0 ? GP_EIO : 0;
+    int r = e == -ENOMEM ? GP_ENOMEM : e < 0 ? gp_err_code(-e, GP_EIO) : 0;
     if (r < 0)
         (void)gp_err_set(err, r, "cannot write where other users can read it: %s",
                          why.len ? why.buf : "no other place is used");

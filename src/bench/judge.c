@@ -100,8 +100,7 @@ static int open_file(const char *path, struct gp_err *err)
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read '%.200s': %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot read '%.200s'", path);
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
         return fd;
     (void)close(fd);

@@ -46,8 +46,7 @@ static int never_wait(const struct gp_bench_log *log, struct gp_err *err)
     int flags = log->file.regular ? 0 : fcntl(fd, F_GETFL);
     if (log->file.regular || (flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0))
         return 0;
-    return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot write '%s': %s", log->file.config.path,
-                      strerror(errno));
+    return gp_err_system(err, errno, GP_EIO, "cannot write '%s'", log->file.config.path);
 }
 
 /* Writes to what is no regular file. */
@@ -60,7 +59,7 @@ static int write_now(struct gp_bench_log *log, const char *data, size_t length, 
         return 0;
     /* a pipe takes a line whole or not at all */
     if (n >= 0 || errno != EAGAIN)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot write '%s': %s",
+        return gp_err_set(err, gp_err_code(errno, GP_EIO), "cannot write '%s': %s",
                           log->file.config.path,
                           n < 0 ? strerror(errno) : "its reader is too slow");
     if (!log->has_gaps) {

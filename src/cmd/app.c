@@ -71,9 +71,7 @@ int gp_app_write(int fd, const struct gp_strbuf *sb, struct gp_err *err)
     if (sb->error)
         return gp_err_set(err, sb->error, "cannot build the output: %s", gp_err_text(sb->error));
     int r = gp_io_write_all(fd, sb->buf, sb->len);
-    return r < 0
-               ? gp_err_set(err, gp_err_of(-r, GP_EIO), "cannot write the output: %s", strerror(-r))
-               : 0;
+    return r < 0 ? gp_err_system(err, -r, GP_EIO, "cannot write the output") : 0;
 }
 
 static const struct gp_program *program;

@@ -7,10 +7,8 @@
 #include "bench/curve.h"
 #include "cmd/app.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 void gp_bench_tell(const char *text)
@@ -32,22 +30,8 @@ void gp_bench_tell_aside(const char *text)
 
 int gp_bench_check_path(const char *path, struct gp_err *err)
 {
-    char folder[GP_PATH_SIZE] = ".";
-    struct stat st;
-    int problem = 0;
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    if (!path)
-        return 0;
-    if (slash)
-        (void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
-    const bool exists = stat(path, &st) == 0;
-    if (exists && S_ISDIR(st.st_mode))
-        problem = EISDIR;
-    else if (access(exists ? path : folder, exists ? W_OK : W_OK | X_OK) != 0)
-        problem = errno;
-    return problem ? gp_err_set(err, gp_err_of(problem, GP_EIO), "cannot write '%.200s': %s", path,
-                                strerror(problem))
-                   : 0;
+    const struct gp_outfile_config config = {.path = path};
+    return path ? gp_outfile_check(&config, err) : 0;
 }
 
 static int write_file(const char *path, const struct gp_strbuf *sb, struct gp_err *err)

@@ -29,8 +29,7 @@ static int print(const char *file, struct gp_err *err)
         return r;
     long n = gp_io_read(path, text, sizeof(text));
     if (n < 0)
-        return gp_err_set(err, gp_err_of((int)-n, GP_EIO), "cannot read '%s': %s", path,
-                          strerror((int)-n));
+        return gp_err_system(err, (int)-n, GP_EIO, "cannot read '%s'", path);
     gp_strbuf_add(&sb, text, (size_t)n);
     r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);

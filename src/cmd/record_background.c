@@ -44,9 +44,7 @@ int gp_record_make_own_folder(char ret[GP_PATH_SIZE], struct gp_err *err)
         return r;
     (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(ret, '/') - ret), ret);
     const int made = gp_io_make_folders(folder);
-    return made < 0 ? gp_err_set(err, gp_err_of(-made, GP_EIO), "cannot create '%.200s': %s",
-                                 folder, strerror(-made))
-                    : 0;
+    return made < 0 ? gp_err_system(err, -made, GP_EIO, "cannot create '%.200s'", folder) : 0;
 }
 
 bool gp_record_find_file(char ret[GP_PATH_SIZE])

@@ -167,8 +167,7 @@ static int run_pipeline(const struct run_options *o, struct gp_err *err)
     char flags[4];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (n <= 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read /proc/self/exe: %s",
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot read /proc/self/exe");
     self[n] = '\0';
     int r = gp_io_find_companion("", "gpulse-pipeline", program, err);
     if (r < 0)

@@ -265,8 +265,7 @@ static int wait_for_something(struct run *run, struct pollfd fds[FD__COUNT], str
     if (r >= 0)
         return 0;
     if (error != EINTR)
-        return gp_err_set(err, gp_err_of(error, GP_EIO), "cannot wait for keys: %s",
-                          strerror(error));
+        return gp_err_system(err, error, GP_EIO, "cannot wait for keys");
     fds[FD_KEYS].revents = POLLIN; /* a new size of the terminal is a key, too */
     return 0;
 }

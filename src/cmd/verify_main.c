@@ -251,9 +251,7 @@ static int print(const struct options *o, const struct gp_verify_report *report,
                 ? gp_err_set(err, sb.error, "cannot print the result: %s", gp_err_text(sb.error))
                 : gp_io_write_all(STDOUT_FILENO, sb.buf, sb.len);
     gp_strbuf_fini(&sb);
-    return r < 0 && !err->code
-               ? gp_err_set(err, gp_err_of(-r, GP_EIO), "cannot write the result: %s", strerror(-r))
-               : r;
+    return r < 0 && !err->code ? gp_err_system(err, -r, GP_EIO, "cannot write the result") : r;
 }
 
 static int run(const struct options *o, struct gp_err *err)

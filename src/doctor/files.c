@@ -50,13 +50,11 @@ int gp_files_open(struct gp_files *files, const char *root, struct gp_err *err)
     const char *path = root && *root ? root : "/";
     *files = (struct gp_files){.fd = -1};
     if (!realpath(path, files->root))
-        return gp_err_set(err, gp_err_of(errno, GP_EUSAGE), "cannot access %.200s: %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EUSAGE, "cannot access %.200s", path);
     files->is_here = strcmp(files->root, "/") == 0;
     files->fd = open(files->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (files->fd < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EUSAGE), "cannot access %.200s: %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EUSAGE, "cannot access %.200s", path);
     int probe = open_below(files, "/", O_PATH);
     if (probe == -ENOSYS) {
         gp_files_close(files);

@@ -51,7 +51,7 @@ static int open_folder(const char *path, struct gp_err *err)
     struct stat st;
     char *real = realpath(path, NULL);
     if (!real)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "%s: %s", path, strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "%s", path);
     int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
     for (char *name = real, *end; r == 0 && *name; name = end) {
         name += strspn(name, "/");
@@ -176,7 +176,7 @@ static int check_names(int folder, const char *path, struct gp_err *err)
     if (!list) {
         if (fd >= 0)
             (void)close(fd);
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "%s: %s", path, strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "%s", path);
     }
     for (struct dirent *entry; r == 0 && (entry = readdir(list));) {
         char *dot = strrchr(entry->d_name, '.');
@@ -287,8 +287,7 @@ int gp_tables_choose(const char *folder, struct gp_err *err)
     struct gp_err reason = {0};
     begin();
     if (folder && access(folder, F_OK) != 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EUSAGE), "--tables: %s: %s", folder,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EUSAGE, "--tables: %s", folder);
     if (folder) {
         if (take_folder(folder, NULL, &reason) < 0)
             note_refusal(&reason);

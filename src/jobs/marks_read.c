@@ -130,8 +130,7 @@ int gp_marks_reader_new(struct gp_marks_reader **ret, struct gp_err *err)
     for (unsigned i = 0; i < TRIES && !is_created; i++)
         is_created = create(reader, places[first]) || create(reader, places[!first]);
     if (!is_created) {
-        int r = gp_err_set(err, gp_err_of(errno, GP_EIO),
-                           "cannot create a directory in /dev/shm or /tmp: %s", strerror(errno));
+        int r = gp_err_system(err, errno, GP_EIO, "cannot create a directory in /dev/shm or /tmp");
         free(reader);
         return r;
     }

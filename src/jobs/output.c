@@ -467,8 +467,7 @@ int gp_output_open(struct gp_output **ret, const struct gp_output_plan *plan, st
         return 0;
     gp_output_free(output);
     *ret = NULL;
-    return gp_err_set(err, gp_err_of(e, GP_EIO), "cannot capture the command's output: %s",
-                      strerror(e));
+    return gp_err_system(err, e, GP_EIO, "cannot capture the command's output");
 }
 
 void gp_output_release(struct gp_output *output)

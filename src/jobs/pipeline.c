@@ -406,8 +406,7 @@ static int open_file(FILE **ret, const char *path, char real[PATH_MAX], struct g
     struct stat st;
     *ret = fopen(path, "re");
     if (!*ret || !realpath(path, real) || fstat(fileno(*ret), &st) != 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read '%s': %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot read '%s'", path);
     return S_ISDIR(st.st_mode)
                ? gp_err_set(err, GP_EUSAGE, "'%s' is a directory; --pipeline needs a file", path)
                : 0;

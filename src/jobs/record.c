@@ -148,7 +148,7 @@ int gp_record_open(struct gp_record *record, const char *dir, uint64_t wall_ns, 
     int r = gp_io_make_folders(record->path);
     if (r == 0)
         return 0;
-    r = gp_err_set(err, gp_err_of(-r, GP_EIO), "%scannot create the directory %s: %s%s",
+    r = gp_err_set(err, gp_err_code(-r, GP_EIO), "%scannot create the directory %s: %s%s",
                    dir ? "" : "no record is kept: ", record->path, strerror(-r),
                    dir ? "" : "; --dir names another place");
     record->path[0] = '\0';

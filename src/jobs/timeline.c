@@ -14,12 +14,10 @@
 #include "out/trace.h"
 #include "source/source.h"
 
-#include <errno.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -74,31 +72,13 @@ static int find_library(struct gp_timeline *timeline, struct gp_err *err)
     return r;
 }
 
-/* What is known to fail, before anybody waits for GPUs. An earlier trace is renamed, so files must
- * be allowed in its directory. */
+/* What is known to fail, before anybody waits for GPUs. */
 static int check_file(const char *path, struct gp_err *err)
 {
-    char resolved[GP_PATH_SIZE];
-    struct stat st;
     if (strcmp(path, "-") == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "--timeline needs a file, as it writes within it; '-' is none");
-    int r = gp_outfile_resolve(path, resolved, err);
-    if (r < 0)
-        return r;
-    if (stat(resolved, &st) == 0 && !S_ISREG(st.st_mode))
-        return gp_err_set(err, GP_EIO, "cannot write a trace to '%.200s': %s", path,
-                          S_ISDIR(st.st_mode) ? strerror(EISDIR) : "it is not a regular file");
-    r = gp_trace_check(path, err);
-    if (r < 0)
-        return r;
-    char *slash = strrchr(resolved, '/');
-    if (slash)
-        slash[1] = '\0'; /* "/" stays "/" */
-    return access(slash ? resolved : ".", W_OK | X_OK) == 0
-               ? 0
-               : gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot write a trace to '%.200s': %s",
-                            path, strerror(errno));
+    return gp_trace_check(path, err);
 }
 
 int gp_timeline_start(struct gp_timeline *timeline, struct gp_marks_reader *marks,

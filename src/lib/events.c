@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -112,8 +111,7 @@ static int start(gpulse_events *events, const struct gpulse_options *options, st
     events->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     events->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (events->news < 0 || events->stop < 0)
-        r = gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot make a descriptor: %s",
-                       strerror(errno));
+        r = gp_err_system(err, errno, GP_EIO, "cannot make a descriptor");
     if (r == 0 && gp_thread_start(&events->thread, run, events) < 0)
         r = gp_err_set(err, GP_ENOMEM, "cannot start a thread");
     return r;

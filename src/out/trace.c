@@ -113,9 +113,16 @@ static void end_sample(struct gp_trace *trace, size_t before)
 
 int gp_trace_check(const char *path, struct gp_err *err)
 {
+    const struct gp_outfile_config config = {.path = path, .keep = 1};
     char there[sizeof(document) - sizeof(end) + 1];
     struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+    int r = gp_outfile_check(&config, err);
+    if (r < 0 || stat(path, &st) != 0)
+        return r;
+    if (!S_ISREG(st.st_mode))
+        return gp_err_set(err, GP_EIO, "cannot write a trace to '%.200s': it is not a regular file",
+                          path);
+    if (st.st_size == 0)
         return 0;
     const size_t n = gp_outfile_peek(path, there, sizeof(there));
     return n + 1 == sizeof(there) && memcmp(there, document, n) == 0

@@ -12,7 +12,8 @@
 struct gp_err;
 struct gp_trace;
 
-/* Refuses a file that is not empty and no trace, such as the user's program: GP_EUSAGE. */
+/* Refuses a file that cannot be written: GP_EIO, GP_EPERM; and one that is not empty and no trace,
+ * such as the user's program: GP_EUSAGE. */
 int gp_trace_check(const char *path, struct gp_err *err) GP_MUST_CHECK;
 
 /* Creates the file, which must be a regular one; an existing trace becomes FILE.1, or is

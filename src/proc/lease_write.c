@@ -92,8 +92,7 @@ int gp_lease_write(struct gp_lease_note *note, const struct gp_lease *lease, str
         e = write_file(&dir, made.name, fresh, &sb, &made.fd);
         made.dir = dir.fd;
         if (e < 0 && !is_full(e))
-            r = gp_err_set(err, gp_err_of(-e, GP_EIO), "cannot write a reservation in '%s': %s",
-                           dir.path, strerror(-e));
+            r = gp_err_system(err, -e, GP_EIO, "cannot write a reservation in '%s'", dir.path);
         else if (e < 0)
             gp_statedir_complain(&full, &dir, e);
         if (e < 0)
@@ -115,8 +114,7 @@ int gp_lease_confirm(struct gp_lease_note *note, struct gp_err *err)
     (void)gp_lease_parse_name(note->name, &claim);
     gp_lease_make_name(name, GP_LEASE_HELD, claim.id);
     if (renameat(note->dir, note->name, note->dir, name) != 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot write a reservation: %s",
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot write a reservation");
     memcpy(note->name, name, sizeof(name));
     return 0;
 }

@@ -415,9 +415,9 @@ int gp_suspended_take(const char *root, const struct gp_suspended *s, int *ret_f
     (void)close(own.fd);
     if (e == -EBUSY)
         return gp_err_set(err, GP_EFAIL, "another gpulse is suspending or resuming it");
-    return e < 0 ? gp_err_set(err, gp_err_of(-e, GP_EIO),
-                              "cannot write the note about it in '%s': %s", own.path, strerror(-e))
-                 : 0;
+    return e < 0
+               ? gp_err_system(err, -e, GP_EIO, "cannot write the note about it in '%s'", own.path)
+               : 0;
 }
 
 int gp_suspended_write(int fd, const struct gp_suspended *s, struct gp_err *err)
@@ -427,9 +427,7 @@ int gp_suspended_write(int fd, const struct gp_suspended *s, struct gp_err *err)
     bool ok = !sb.error && pwrite(fd, sb.buf, sb.len, 0) == (ssize_t)sb.len &&
               ftruncate(fd, (off_t)sb.len) == 0;
     gp_strbuf_fini(&sb);
-    return ok ? 0
-              : gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot write the note about it: %s",
-                           strerror(errno));
+    return ok ? 0 : gp_err_system(err, errno, GP_EIO, "cannot write the note about it");
 }
 
 int gp_suspended_forget(const char *root, const struct gp_suspended *s, int fd, struct gp_err *err)
@@ -451,7 +449,5 @@ int gp_suspended_forget(const char *root, const struct gp_suspended *s, int fd, 
             errno != ENOENT)
             e = errno;
     gp_statedirs_close(&dirs);
-    return e ? gp_err_set(err, gp_err_of(e, GP_EIO), "cannot remove the note about it: %s",
-                          strerror(e))
-             : r;
+    return e ? gp_err_system(err, e, GP_EIO, "cannot remove the note about it") : r;
 }

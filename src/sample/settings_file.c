@@ -22,8 +22,7 @@ static int load(const char *path, json_t **ret, struct gp_err *err)
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     struct stat st;
     if (!file)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read '%s': %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot read '%s'", path);
     int r = 0;
     if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode) && st.st_size > FILE_BYTES_MAX)
         r = gp_err_set(err, GP_EFORMAT, "'%s' is too large for a settings file", path);

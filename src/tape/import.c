@@ -77,8 +77,7 @@ int gp_import(const struct gp_import_config *config, struct gp_import_result *re
     *ret = (struct gp_import_result){.format = ""};
     file.stream = is_input ? stdin : fopen(config->from, "re");
     if (!file.stream)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot open '%.200s': %s", config->from,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot open '%.200s'", config->from);
     gp_import_rows_init(&rows, config, ret);
     int r = import_lines(&file, err);
     r = gp_import_rows_close(&rows, r, err);

@@ -15,8 +15,7 @@ int gp_import_next_line(struct gp_import_file *file, struct gp_err *err)
         gp_strbuf_addc(&file->text, (char)c);
     file->line = file->text.buf;
     if (ferror(file->stream))
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read '%.200s': %s",
-                          file->rows->config->from, strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot read '%.200s'", file->rows->config->from);
     if (c == EOF && file->text.len == 0)
         return 0;
     file->rows->line++;

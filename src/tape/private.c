@@ -331,8 +331,7 @@ int gp_private_create(const char *tape, struct gp_private **ret, struct gp_err *
     if (n < 0 || n >= (int)sizeof(path))
         return gp_err_set(err, GP_EUSAGE, "the path of the recording is too long");
     if (mkdir(path, 0711) < 0 && errno != EEXIST)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot create '%.200s': %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot create '%.200s'", path);
     const int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     const bool is_mine = dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid();
     struct gp_private *p = is_mine ? malloc(sizeof(*p)) : NULL;

@@ -308,8 +308,7 @@ static int check_file(const char *path, struct gp_err *err)
 {
     struct stat st;
     if (stat(path, &st) < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot open '%.200s': %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot open '%.200s'", path);
     if (!S_ISREG(st.st_mode))
         return gp_err_set(err, GP_EFORMAT, "'%.200s' is not a file", path);
     if (access(path, R_OK) < 0)

@@ -74,7 +74,7 @@ static int check_directory(const struct gp_store *store, struct gp_err *err)
     if (!*path)
         (void)snprintf(path, sizeof(path), slash ? "/" : ".");
     if (stat(path, &st) < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot record to '%.200s': %s%s", path,
+        return gp_err_set(err, gp_err_code(errno, GP_EIO), "cannot record to '%.200s': %s%s", path,
                           strerror(errno), errno == ENOENT ? "; create it first" : "");
     const bool is_closed = !(st.st_mode & (S_IWGRP | S_IWOTH)) || st.st_mode & S_ISVTX;
     return (st.st_uid == 0 || st.st_uid == geteuid()) && is_closed
@@ -93,8 +93,7 @@ static int lock(struct gp_store *store, struct gp_err *err)
         return gp_err_set(err, GP_EUSAGE, "the path of the recording is too long");
     store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (store->lock_fd < 0 || fstat(store->lock_fd, &st) < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot create '%.200s': %s", store->path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot create '%.200s'", store->path);
     if (!is_ours(&st) || (st.st_mode & (S_IRGRP | S_IROTH)))
         return gp_err_set(err, GP_EPERM, "'%.200s' is not a private file of yours", path);
     int tries = 0; /* gp_store_writer() holds the lock for a moment */
@@ -106,8 +105,7 @@ static int lock(struct gp_store *store, struct gp_err *err)
         (void)nanosleep(&moment, NULL);
     }
     if (ftruncate(store->lock_fd, 0) < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot write to '%.200s': %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot write to '%.200s'", path);
     return 0;
 }
 
@@ -117,8 +115,7 @@ int gp_store_announce(struct gp_store *store, struct gp_err *err)
     int n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
     return pwrite(store->lock_fd, pid, (size_t)n, 0) == n
                ? 0
-               : gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot write to '%.180s-lock': %s",
-                            store->path, strerror(errno));
+               : gp_err_system(err, errno, GP_EIO, "cannot write to '%.180s-lock'", store->path);
 }
 
 /* The process that a lock names, if it belongs to the owner of the lock: otherwise, root could be

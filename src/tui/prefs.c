@@ -203,8 +203,7 @@ int gp_prefs_load(struct gp_prefs *prefs, const char *path, struct gp_err *err)
     if (!file && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (!file)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read '%s': %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot read '%s'", path);
     int line = ini_parse_file(file, on_line, &load);
     (void)fclose(file);
     if (load.r == 0 && line > 0)
@@ -246,8 +245,7 @@ int gp_prefs_save(const struct gp_prefs *prefs, const char *path, struct gp_err 
     int r = old ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
     long n = old ? gp_io_read(path, old, FILE_MAX) : 0;
     if (n < 0 && n != -ENOENT && n != -ENOTDIR)
-        r = gp_err_set(err, gp_err_of((int)-n, GP_EIO), "cannot read '%s': %s", path,
-                       strerror((int)-n));
+        r = gp_err_system(err, (int)-n, GP_EIO, "cannot read '%s'", path);
     if (n == FILE_MAX - 1)
         r = gp_err_set(err, GP_EIO, "'%s' is too long to be changed", path);
     if (r == 0) {

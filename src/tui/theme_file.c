@@ -239,7 +239,7 @@ static int read_file(int folder, const char *path, char *ret, struct gp_err *err
         const int e = errno;
         if (fd >= 0)
             (void)close(fd);
-        return gp_err_set(err, gp_err_of(e, GP_EIO), "cannot read '%s': %s", path, strerror(e));
+        return gp_err_system(err, e, GP_EIO, "cannot read '%s'", path);
     }
     const char *reason = !S_ISREG(st.st_mode)             ? "is not a regular file; remove it"
                          : st.st_size > GP_THEME_FILE_MAX ? "is larger than 16 KiB; shorten it"
@@ -252,7 +252,7 @@ static int read_file(int folder, const char *path, char *ret, struct gp_err *err
     (void)close(fd);
     ret[size] = '\0';
     if (n < 0)
-        return gp_err_set(err, gp_err_of(e, GP_EIO), "cannot read '%s': %s", path, strerror(e));
+        return gp_err_system(err, e, GP_EIO, "cannot read '%s'", path);
     if (!reason && strlen(ret) < size)
         reason = "is not a text; write NAME = COLOR lines";
     return reason ? refuse(path, reason, err) : 0;

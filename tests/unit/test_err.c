@@ -38,10 +38,28 @@ static void exit_statuses_are_the_documented_ones(void **state)
 static void denied_calls_have_one_code(void **state)
 {
     (void)state;
-    assert_int_equal(gp_err_of(EACCES, GP_EIO), GP_EPERM);
-    assert_int_equal(gp_err_of(EPERM, GP_EUSAGE), GP_EPERM);
-    assert_int_equal(gp_err_of(ENOENT, GP_EIO), GP_EIO);
-    assert_int_equal(gp_err_of(ENOSPC, GP_EUSAGE), GP_EUSAGE);
+    assert_int_equal(gp_err_code(EACCES, GP_EIO), GP_EPERM);
+    assert_int_equal(gp_err_code(EPERM, GP_EUSAGE), GP_EPERM);
+    assert_int_equal(gp_err_code(ENOENT, GP_EIO), GP_EIO);
+    assert_int_equal(gp_err_code(ENOSPC, GP_EUSAGE), GP_EUSAGE);
+}
+
+static void a_failed_call_says_why(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    char longest[500];
+    assert_int_equal(gp_err_system(&err, ENOENT, GP_EIO, "cannot read '%s'", "a"), GP_EIO);
+    assert_int_equal(err.code, GP_EIO);
+    assert_string_equal(err.text, "cannot read 'a': No such file or directory");
+    assert_int_equal(gp_err_system(&err, EACCES, GP_EIO, "cannot write"), GP_EPERM);
+    assert_int_equal(err.code, GP_EPERM);
+    assert_string_equal(err.text, "cannot write: Permission denied");
+    assert_int_equal(gp_err_system(NULL, EPERM, GP_EUSAGE, "cannot write"), GP_EPERM);
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    assert_int_equal(gp_err_system(&err, EACCES, GP_EIO, "%s", longest), GP_EPERM);
+    assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
 static void fills_and_returns(void **state)
@@ -96,6 +114,7 @@ int main(void)
         cmocka_unit_test(codes_are_negative_and_distinct),
         cmocka_unit_test(exit_statuses_are_the_documented_ones),
         cmocka_unit_test(denied_calls_have_one_code),
+        cmocka_unit_test(a_failed_call_says_why),
         cmocka_unit_test(fills_and_returns),
         cmocka_unit_test(hands_on_the_drivers_code),
         cmocka_unit_test(long_texts_are_cut),

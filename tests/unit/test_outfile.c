@@ -191,6 +191,39 @@ static void a_file_that_somebody_else_took_away(void **state)
     close_well(&f);
 }
 
+/* Nothing is created or changed by looking. */
+static void looks(struct gp_outfile_config config, const char *words)
+{
+    struct gp_err err = {0};
+    const int r = gp_outfile_check(&config, &err);
+    assert_int_equal(r, words ? GP_EIO : 0);
+    if (words && !strstr(err.text, words))
+        fail_msg("'%s' does not say '%s'", err.text, words);
+}
+
+static void what_can_be_written_later(void **state)
+{
+    (void)state;
+    char nowhere[128];
+    (void)snprintf(nowhere, sizeof(nowhere), "%s/none/file", folder);
+    looks((struct gp_outfile_config){.path = file}, NULL);
+    looks((struct gp_outfile_config){.path = file, .keep = 1}, NULL);
+    looks((struct gp_outfile_config){.path = file, .size_max = 1}, NULL);
+    assert_string_equal(content(0), "none");
+    looks((struct gp_outfile_config){.path = "/dev/null"}, NULL);
+    looks((struct gp_outfile_config){.path = "/dev/null", .size_max = 1},
+          "cannot rotate '/dev/null': it is not a regular file");
+    looks((struct gp_outfile_config){.path = folder}, "Is a directory");
+    looks((struct gp_outfile_config){.path = nowhere}, "No such file or directory");
+    looks((struct gp_outfile_config){.path = nowhere, .size_max = 1}, "No such file or directory");
+    assert_int_equal(symlink(nowhere, file), 0);
+    looks((struct gp_outfile_config){.path = file}, "No such file or directory");
+    assert_int_equal(unlink(file), 0);
+    write_once((struct gp_outfile_config){.keep = 1}, "1");
+    looks((struct gp_outfile_config){.path = file, .keep = 1}, NULL);
+    assert_string_equal(content(0), "1");
+}
+
 static void what_cannot_be_rotated(void **state)
 {
     (void)state;
@@ -310,6 +343,7 @@ int main(void)
         WITH_FOLDER(rotation_by_age),
         WITH_FOLDER(what_an_earlier_run_left_is_kept),
         WITH_FOLDER(a_file_that_somebody_else_took_away),
+        WITH_FOLDER(what_can_be_written_later),
         WITH_FOLDER(what_cannot_be_rotated),
         WITH_FOLDER(a_name_that_is_taken_by_a_folder),
         WITH_FOLDER(a_piece_that_does_not_fit_leaves_nothing),

@@ -148,8 +148,7 @@ int gp_explain_read_file(struct gp_explain_run *e, const char *path, struct gp_e
     int fd = is_stdin ? STDIN_FILENO : open(path, flags);
     e->name = is_stdin ? "(stdin)" : path;
     if (fd < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot open %s: %s", path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot open %s", path);
     int r = never_waits && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
                 ? gp_err_set(err, GP_EIO, "%s is neither a file nor a directory", path)
                 : gp_explain_read_log(e, fd, err);

@@ -59,8 +59,7 @@ static int open_log(struct gp_follow *f, struct gp_err *err)
                           "member of group adm: journalctl -kf | gpulse doctor explain -",
                           strerror(-f->fd));
     if (fstat(f->fd, &st) < 0)
-        return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read %s: %s", f->path,
-                          strerror(errno));
+        return gp_err_system(err, errno, GP_EIO, "cannot read %s", f->path);
     f->is_file = S_ISREG(st.st_mode);
     return 0;
 }
@@ -105,8 +104,7 @@ int gp_follow_read(struct gp_follow *f, struct gp_err *err)
             f->length += (size_t)n;
             r = tell_lines(f, err);
         } else if (n < 0 && errno != EINTR && errno != EAGAIN && errno != EPIPE) {
-            r = gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read %s: %s", f->path,
-                           strerror(errno));
+            r = gp_err_system(err, errno, GP_EIO, "cannot read %s", f->path);
         } else if (n == 0 && is_replaced(f)) {
             r = reopen(f, err);
         } else if (n == 0 || errno == EAGAIN) {

@@ -150,8 +150,7 @@ static int feed(struct gp_scan *scan, struct reader *reader, int fd, const char 
         if (n > 0)
             gp_scan_feed(scan, reader->chunk, (size_t)n);
         else if (n < 0 && errno != EINTR)
-            return gp_err_set(err, gp_err_of(errno, GP_EIO), "cannot read %s: %s", name,
-                              strerror(errno));
+            return gp_err_system(err, errno, GP_EIO, "cannot read %s", name);
     }
     return 0;
 }
