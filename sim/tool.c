@@ -14,10 +14,9 @@
 
 int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err)
 {
-    ssize_t n = readlink("/proc/self/exe", home, GP_PATH_SIZE - 1);
-    if (n <= 0)
-        return gp_err_system(err, errno, GP_EIO, "cannot find this program");
-    home[n] = '\0';
+    int r = gp_io_own_program(home, err);
+    if (r < 0)
+        return r;
     *strrchr(home, '/') = '\0';
     return GP_OK;
 }

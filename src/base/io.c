@@ -239,15 +239,25 @@ static bool find_near(const char *file, const char *sub, const char *name, char 
     return false;
 }
 
+int gp_io_own_program(char ret[GP_PATH_SIZE], struct gp_err *err)
+{
+    char path[GP_PATH_SIZE];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (n <= 0)
+        return gp_err_system(err, errno, GP_EIO, "cannot read /proc/self/exe");
+    memcpy(ret, path, (size_t)n);
+    ret[n] = '\0';
+    return 0;
+}
+
 int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZE],
                          struct gp_err *err)
 {
     char exe[GP_PATH_SIZE];
     Dl_info self;
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-    if (n <= 0)
-        return gp_err_system(err, errno, GP_EIO, "cannot read /proc/self/exe");
-    exe[n] = '\0';
+    int r = gp_io_own_program(exe, err);
+    if (r < 0)
+        return r;
     if (find_near(exe, sub, name, out))
         return 0;
     /* in another program, which uses the library */

@@ -61,6 +61,9 @@ void gp_io_print_note(const char *program, const char *text);
  * terminal; 0: no limit. */
 size_t gp_io_columns(void);
 
+/* The path of the running executable. */
+int gp_io_own_program(char ret[GP_PATH_SIZE], struct gp_err *err) GP_MUST_CHECK;
+
 /* Finds a companion file of this program (a helper program, the simulated driver, its machines):
  * next to the running executable (in `sub` below it, in a build tree), otherwise in
  * ../libexec/gpulse, otherwise in ../share/gpulse; a program in libexec/gpulse finds gpulse in

@@ -1,4 +1,4 @@
-/* Small helpers that every layer needs: attributes, array length, checked products. */
+/* Small helpers that every layer needs: attributes, arrays and lists, checked products. */
 #ifndef GP_BASE_UTIL_H
 #define GP_BASE_UTIL_H
 
@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define GP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define GP_MUST_CHECK __attribute__((warn_unused_result))
@@ -44,6 +45,16 @@ static inline int gp_compare_u32(const void *a, const void *b)
     const uint32_t *x = a;
     const uint32_t *y = b;
     return (*x > *y) - (*x < *y);
+}
+
+/* The value of a name in a list of "NAME=VALUE"; NULL: it is not there. */
+static inline const char *gp_list_value(const char *const *list, size_t count, const char *name)
+{
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(list[i], name, n) == 0 && list[i][n] == '=')
+            return list[i] + n + 1;
+    return NULL;
 }
 
 /* FNV-1a, to derive a file name from a text; starts with GP_HASH_INIT. */

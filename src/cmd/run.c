@@ -165,11 +165,8 @@ static int run_pipeline(const struct run_options *o, struct gp_err *err)
     char program[GP_PATH_SIZE];
     char self[GP_PATH_SIZE];
     char flags[4];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n <= 0)
-        return gp_err_system(err, errno, GP_EIO, "cannot read /proc/self/exe");
-    self[n] = '\0';
-    int r = gp_io_find_companion("", "gpulse-pipeline", program, err);
+    int r = gp_io_own_program(self, err);
+    r = r < 0 ? r : gp_io_find_companion("", "gpulse-pipeline", program, err);
     if (r < 0)
         return r;
     (void)snprintf(flags, sizeof(flags), "%s%s%s", o->restart ? "r" : "", o->dry_run ? "n" : "",

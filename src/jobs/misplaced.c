@@ -5,23 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* NULL: not set. */
-static const char *variable(const struct gp_inspect_list *environment, const char *name)
-{
-    size_t n = strlen(name);
-    for (size_t i = 0; i < environment->count; i++)
-        if (strncmp(environment->items[i], name, n) == 0 && environment->items[i][n] == '=')
-            return environment->items[i] + n + 1;
-    return NULL;
-}
-
 void gp_misplaced_reason(uint32_t pid, const char *reserved, char why[GP_MISPLACED_SIZE])
 {
     struct gp_inspect *in = gp_proc_inspect(NULL, pid);
     const struct gp_inspect_list none = {.count = 0};
     const struct gp_inspect_list *environment = in ? &in->environment : &none;
-    const char *mask = variable(environment, "CUDA_VISIBLE_DEVICES");
-    const char *order = variable(environment, "CUDA_DEVICE_ORDER");
+    const char *mask =
+        gp_list_value(environment->items, environment->count, "CUDA_VISIBLE_DEVICES");
+    const char *order = gp_list_value(environment->items, environment->count, "CUDA_DEVICE_ORDER");
     if (environment->count == 0)
         (void)snprintf(
             why, GP_MISPLACED_SIZE,

@@ -378,11 +378,7 @@ static int check_step(struct load *load, size_t at)
 
 const char *gp_step_option(const struct gp_step *step, const char *option)
 {
-    size_t n = strlen(option);
-    for (size_t i = 0; i < step->option_count; i++)
-        if (strncmp(step->options[i], option, n) == 0 && step->options[i][n] == '=')
-            return step->options[i] + n + 1;
-    return NULL;
+    return gp_list_value((const char *const *)step->options, step->option_count, option);
 }
 
 static int read_file(struct load *load)

@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "model/event.h"
 #include "model/snapshot.h"
+#include "sample/thread.h"
 #include "source/source.h"
 #include "tape/before.h"
 #include "tape/frame.h"
@@ -376,15 +377,6 @@ static void free_recorder(struct gp_recorder *rec)
     free(rec);
 }
 
-static void init_cond(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(cond, &attr);
-    (void)pthread_condattr_destroy(&attr);
-}
-
 int gp_recorder_open(const struct gp_recorder_config *config, struct gp_recorder **ret,
                      struct gp_err *err)
 {
@@ -398,8 +390,8 @@ int gp_recorder_open(const struct gp_recorder_config *config, struct gp_recorder
     }
     read_boot_id(rec);
     (void)pthread_mutex_init(&rec->lock, NULL);
-    init_cond(&rec->wake);
-    init_cond(&rec->rested);
+    gp_thread_cond_init(&rec->wake);
+    gp_thread_cond_init(&rec->rested);
     int r = gp_keeper_open(&rec->keeper, config, err);
     if (r == 0)
         r = load(rec, rec->keeper.store, err);

@@ -132,14 +132,6 @@ static void fill_rows(struct gp_ui *ui)
 
 /* ---- after the signal ---- */
 
-static bool is_listed(const struct gp_snapshot *s, int64_t pid)
-{
-    for (size_t i = 0; i < s->process_count; i++)
-        if (gp_process_value(&s->processes[i], GP_PID)->i == pid)
-            return true;
-    return false;
-}
-
 static bool has_ended(int fd)
 {
     struct pollfd end = {.fd = fd, .events = POLLIN};
@@ -202,7 +194,7 @@ static void look_after(struct gp_ui *ui)
     bool is_over = true;
     for (size_t i = 0; i < t->count; i++) {
         t->list[i].ended = t->list[i].ended || has_ended(t->list[i].fd);
-        is_over = is_over && t->list[i].ended && !is_listed(ui->snapshot, t->list[i].pid);
+        is_over = is_over && t->list[i].ended && !gp_snapshot_lists(ui->snapshot, t->list[i].pid);
     }
     if (!is_over)
         return;

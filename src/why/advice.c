@@ -24,11 +24,7 @@ static const struct gp_why_verdict *verdict_of(const struct gp_advice_case *a,
 /* The value of a variable; NULL: it is not set, or the environment is unknown. */
 static const char *variable(const struct gp_advice_case *a, const char *name)
 {
-    const size_t n = strlen(name);
-    for (size_t i = 0; a->knows_environment && i < a->environment_count; i++)
-        if (strncmp(a->environment[i], name, n) == 0 && a->environment[i][n] == '=')
-            return a->environment[i] + n + 1;
-    return NULL;
+    return a->knows_environment ? gp_list_value(a->environment, a->environment_count, name) : NULL;
 }
 
 static void take(struct gp_advice *ret, const struct gp_why_verdict *v)
