@@ -71,14 +71,6 @@ const struct gp_arch *gp_arch_find(unsigned capability)
     return bsearch(&capability, gp_archs, gp_arch_count, sizeof(gp_archs[0]), compare_arch);
 }
 
-unsigned gp_module_variants(const char *driver, unsigned capability)
-{
-    const struct gp_driver *row = gp_driver_find(driver);
-    const struct gp_arch *arch = gp_arch_find(capability);
-    unsigned all = GP_MODULE_PROPRIETARY | GP_MODULE_OPEN;
-    return (row ? row->modules : all) & (arch ? arch->modules : all);
-}
-
 /* ---- code for GPUs ---- */
 
 struct item {
@@ -172,16 +164,6 @@ enum gp_code gp_code_for(const char *list, unsigned capability)
 }
 
 /* ---- the verdict ---- */
-
-const char *gp_code_fit_word(enum gp_code_fit fit)
-{
-    static const char *const words[] = {
-#define X(id, word) word,
-        GP_FITS(X)
-#undef X
-    };
-    return words[fit];
-}
 
 /* GP_FIT_WORKS, or the problem between a GPU and a driver. */
 static enum gp_code_fit judge_driver(const char *driver, const struct gp_arch *arch,

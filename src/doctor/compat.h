@@ -32,10 +32,6 @@ bool gp_driver_reaches(const char *driver, const char *version);
 /* NULL: unknown. */
 const struct gp_arch *gp_arch_find(unsigned capability);
 
-/* The variants of the kernel module in which this driver supports this GPU; 0: none. Unknown
- * properties of the GPU or the driver do not restrict the result. */
-unsigned gp_module_variants(const char *driver, unsigned capability); /* a set of GP_MODULE_… */
-
 /* ---- code for GPUs ---- */
 
 #define GP_CODES(X)                                                                                \
@@ -74,8 +70,6 @@ enum gp_code_fit {
     GP_FITS(X)
 #undef X
 };
-
-const char *gp_code_fit_word(enum gp_code_fit fit);
 
 struct gp_judgement {
     enum gp_code_fit fit;

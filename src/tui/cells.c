@@ -43,19 +43,6 @@ static struct gp_cell *cell_at(const struct gp_cells *cells, int x, int y)
     return &cells->cells[(size_t)y * (size_t)cells->w + (size_t)x];
 }
 
-void gp_cells_text(struct gp_strbuf *sb, const struct gp_cells *cells)
-{
-    for (int y = 0; y < cells->h; y++) {
-        int end = cells->w;
-        while (end > 0 && cell_at(cells, end - 1, y)->cp == ' ')
-            end--;
-        for (int x = 0; x < end; x++)
-            if (cell_at(cells, x, y)->cp)
-                gp_utf8_add(sb, cell_at(cells, x, y)->cp);
-        gp_strbuf_addc(sb, '\n');
-    }
-}
-
 uint32_t gp_cell_ascii(uint32_t cp)
 {
     static const struct {

@@ -5,8 +5,6 @@
 
 #include "base/util.h"
 
-struct gp_strbuf;
-
 /* What a cell means; theme.h maps that to colors and attributes. */
 enum gp_ink {
     GP_INK_PLAIN,
@@ -41,9 +39,6 @@ struct gp_cells {
 int gp_cells_resize(struct gp_cells *cells, int w, int h) GP_MUST_CHECK;
 void gp_cells_clear(struct gp_cells *cells);
 void gp_cells_fini(struct gp_cells *cells);
-
-/* Appends the frame as lines of text, without trailing blanks. */
-void gp_cells_text(struct gp_strbuf *sb, const struct gp_cells *cells);
 
 /* The replacement for a character where only ASCII can be shown. */
 uint32_t gp_cell_ascii(uint32_t cp);

@@ -5,6 +5,8 @@
 #include "tui/cells.h"
 #include "tui/history.h"
 
+struct gp_strbuf;
+
 /* From this share on, in thousandths, memory is full. */
 enum { GP_FULL_PERMILLE = 950 };
 

@@ -4,6 +4,26 @@
 #include "doctor/builds.h"
 #include "doctor/version.h"
 
+/* The variants of the kernel module in which this driver supports this GPU, a set of GP_MODULE_…;
+ * 0: none. Unknown properties of the GPU or the driver do not restrict the result. */
+static unsigned variants_of(const char *driver, unsigned capability)
+{
+    const struct gp_driver *row = gp_driver_find(driver);
+    const struct gp_arch *arch = gp_arch_find(capability);
+    unsigned all = GP_MODULE_PROPRIETARY | GP_MODULE_OPEN;
+    return (row ? row->modules : all) & (arch ? arch->modules : all);
+}
+
+static const char *fit_word(enum gp_code_fit fit)
+{
+    static const char *const words[] = {
+#define X(id, word) word,
+        GP_FITS(X)
+#undef X
+    };
+    return words[fit];
+}
+
 static void drivers_and_cuda(void **state)
 {
     (void)state;
@@ -33,13 +53,13 @@ static void drivers_and_cuda(void **state)
 static void module_variants(void **state)
 {
     (void)state;
-    assert_int_equal(gp_module_variants("570.26", 120), GP_MODULE_OPEN);
-    assert_int_equal(gp_module_variants("570.26", 61), GP_MODULE_PROPRIETARY);
-    assert_int_equal(gp_module_variants("570.26", 80), GP_MODULE_OPEN | GP_MODULE_PROPRIETARY);
-    assert_int_equal(gp_module_variants("470.57", 80), GP_MODULE_PROPRIETARY);
-    assert_int_equal(gp_module_variants("620.1", 80), GP_MODULE_OPEN);
-    assert_int_equal(gp_module_variants("620.1", 70), 0);
-    assert_int_equal(gp_module_variants("", 0), GP_MODULE_OPEN | GP_MODULE_PROPRIETARY);
+    assert_int_equal(variants_of("570.26", 120), GP_MODULE_OPEN);
+    assert_int_equal(variants_of("570.26", 61), GP_MODULE_PROPRIETARY);
+    assert_int_equal(variants_of("570.26", 80), GP_MODULE_OPEN | GP_MODULE_PROPRIETARY);
+    assert_int_equal(variants_of("470.57", 80), GP_MODULE_PROPRIETARY);
+    assert_int_equal(variants_of("620.1", 80), GP_MODULE_OPEN);
+    assert_int_equal(variants_of("620.1", 70), 0);
+    assert_int_equal(variants_of("", 0), GP_MODULE_OPEN | GP_MODULE_PROPRIETARY);
 }
 
 static void code_in_lists(void **state)
@@ -185,7 +205,7 @@ static void known_cases(void **state)
         gp_judgement_words(&j, known[i].capability, words, sizeof(words));
         if (j.fit != known[i].fit || strcmp(words, known[i].words) != 0)
             fail_msg("%s %s, driver %s, %u: %s (%s)", known[i].version, known[i].variant,
-                     known[i].driver, known[i].capability, gp_code_fit_word(j.fit), words);
+                     known[i].driver, known[i].capability, fit_word(j.fit), words);
     }
 }
 
@@ -251,7 +271,7 @@ static void check_one(const struct gp_driver *driver, const struct gp_build *bui
     }
     if (!is_well)
         fail_msg("%s %s %s, driver %u, %u: %s", gp_framework_word(build->framework), build->version,
-                 build->variant, driver->branch, arch->compute_capability, gp_code_fit_word(j.fit));
+                 build->variant, driver->branch, arch->compute_capability, fit_word(j.fit));
 }
 
 static void all_combinations(void **state)

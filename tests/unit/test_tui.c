@@ -128,7 +128,7 @@ static void add_colored(struct gp_strbuf *sb, const struct gp_cells *cells, bool
             if (cell.cp == ' ')
                 gp_strbuf_addc(sb, ' ');
             else if (cell.cp)
-                gp_cells_text(sb, &one);
+                cells_text(sb, &one);
             if (sb->len > 0 && sb->buf[sb->len - 1] == '\n')
                 gp_strbuf_truncate(sb, sb->len - 1);
         }
@@ -233,7 +233,7 @@ static void add_ascii(struct gp_strbuf *sb, const struct gp_cells *cells)
         struct gp_cell *cell = &cells->cells[i];
         cell->cp = cell->cp ? gp_cell_ascii(cell->cp) : ' ';
     }
-    gp_cells_text(sb, cells);
+    cells_text(sb, cells);
 }
 
 static void screens_in_colour_without_and_in_ascii(void **state)
@@ -360,20 +360,20 @@ static void wide_characters_are_never_halved(void **state)
     assert_int_equal(gp_cells_resize(&cells, 6, 1), 0);
     struct gp_box box = {&cells, 0, 0, 6, 1};
     (void)gp_draw(&box, 0, 0, GP_INK_PLAIN, "日本語x");
-    gp_cells_text(&sb, &cells);
+    cells_text(&sb, &cells);
     assert_string_equal(sb.buf, "日本語\n");
     (void)gp_draw(&box, 1, 0, GP_INK_PLAIN, "a");
     gp_strbuf_reset(&sb);
-    gp_cells_text(&sb, &cells);
+    cells_text(&sb, &cells);
     assert_string_equal(sb.buf, " a本語\n");
     (void)gp_draw(&box, 2, 0, GP_INK_PLAIN, "b");
     gp_strbuf_reset(&sb);
-    gp_cells_text(&sb, &cells);
+    cells_text(&sb, &cells);
     assert_string_equal(sb.buf, " ab 語\n");
     gp_cells_clear(&cells);
     gp_draw_left(&box, 0, 0, 4, GP_INK_PLAIN, "日本語");
     gp_strbuf_reset(&sb);
-    gp_cells_text(&sb, &cells);
+    cells_text(&sb, &cells);
     assert_string_equal(sb.buf, "日 …\n");
     gp_strbuf_fini(&sb);
     gp_cells_fini(&cells);

@@ -106,7 +106,7 @@ static void the_line_names_several(void **state)
         assert_int_equal(gp_cells_resize(&cells, cases[i].w, 1), 0);
         gp_draw_alerts(&(struct gp_box){&cells, 0, 0, cases[i].w, 1}, list, cases[i].count,
                        cases[i].found);
-        gp_cells_text(&sb, &cells);
+        cells_text(&sb, &cells);
         const char *line = sb.buf + strspn(sb.buf, " ");
         if (strncmp(line, cases[i].line, strlen(cases[i].line)) != 0 ||
             line[strlen(cases[i].line)] != '\n')

@@ -23,7 +23,7 @@ static void shows(const struct gp_cpu_past *past, int64_t pid, const char *wante
     struct gp_box box = {&cells, 0, 0, cells.w, 1};
     gp_draw_fill(&box, 0, 0, cells.w, GP_INK_PLAIN, '.');
     gp_draw_cpu_past(&box, 0, 0, GP_INK_LOW, past, pid);
-    gp_cells_text(&sb, &cells);
+    cells_text(&sb, &cells);
     if (strncmp(sb.buf, wanted, strlen(wanted)) != 0)
         fail_msg("%s, not %s", sb.buf, wanted);
     gp_strbuf_fini(&sb);

@@ -244,7 +244,7 @@ static void reasons_are_cut_where_they_may_end(void **state)
         const struct gp_device device = {.status = GP_STATUS_TIMEOUT,
                                          .status_text = cases[i].reason};
         gp_gpu_draw_trouble(&box, 0, 0, cases[i].w, GP_INK_PLAIN, &device, cases[i].whole);
-        gp_cells_text(&sb, &cells);
+        cells_text(&sb, &cells);
         assert_int_equal(sb.len, strlen(cases[i].expected) + 1);
         assert_memory_equal(sb.buf, cases[i].expected, strlen(cases[i].expected));
         gp_strbuf_fini(&sb);

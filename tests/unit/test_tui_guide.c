@@ -87,7 +87,7 @@ static void every_sentence_fits_eighty_columns(void **state)
             assert_int_equal(gp_cells_resize(&cells, 80, 1), 0);
             const struct gp_box box = {&cells, 0, 0, 80, 1};
             gp_guide_draw(&guide, &box, 0);
-            gp_cells_text(&sb, &cells);
+            cells_text(&sb, &cells);
             assert_null(strstr(sb.buf, "…"));
             gp_strbuf_fini(&sb);
             gp_cells_fini(&cells);

@@ -951,7 +951,7 @@ static void characters_of_every_length(void **state)
         struct gp_strbuf sb = GP_STRBUF_INIT(64);
         struct gp_cell cell = {cases[i].cp, GP_INK_PLAIN};
         struct gp_cells cells = {1, 1, &cell};
-        gp_cells_text(&sb, &cells);
+        cells_text(&sb, &cells);
         assert_memory_equal(sb.buf, cases[i].bytes, strlen(cases[i].bytes));
         assert_int_equal(sb.len, strlen(cases[i].bytes) + 1);
         gp_strbuf_fini(&sb);

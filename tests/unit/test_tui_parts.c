@@ -901,7 +901,7 @@ static void pages_have_two_columns(void **state)
     assert_true(gp_page_key(&page, GP_KEY_END, false));
     assert_int_equal(page.first, 20);
     gp_page_draw(&page, &box);
-    gp_cells_text(&sb, &cells);
+    cells_text(&sb, &cells);
     const char *left = strstr(sb.buf, "n value 20");
     assert_non_null(left);
     assert_ptr_equal(strstr(left, "n value 30"), left + 81); /* in the same line */

@@ -5,7 +5,9 @@
 #include "unit.h"
 
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "model/snapshot.h"
+#include "tui/cells.h"
 #include "tui/keys.h"
 #include "tui/task.h"
 #include "tui/ui.h"
@@ -21,6 +23,21 @@ bool __wrap_gp_task_end(struct gp_task *task, int patience_ms);
 bool __wrap_gp_task_end(struct gp_task *task, int patience_ms)
 {
     return __real_gp_task_end(task, patience_ms > 0 ? 60 * 1000 : 0);
+}
+
+/* Appends the frame as lines of text, without trailing blanks. */
+static inline void cells_text(struct gp_strbuf *sb, const struct gp_cells *cells)
+{
+    for (int y = 0; y < cells->h; y++) {
+        const struct gp_cell *row = cells->cells + (size_t)y * (size_t)cells->w;
+        int end = cells->w;
+        while (end > 0 && row[end - 1].cp == ' ')
+            end--;
+        for (int x = 0; x < end; x++)
+            if (row[x].cp)
+                gp_utf8_add(sb, row[x].cp);
+        gp_strbuf_addc(sb, '\n');
+    }
 }
 
 static inline struct gp_value *device_value(struct gp_device *d, enum gp_metric m)
@@ -158,7 +175,7 @@ static inline const char *picture(struct gp_ui *ui, int w, int h)
     assert_int_equal(gp_cells_resize(&cells, w, h), 0);
     gp_ui_draw(ui, &cells, "14:02");
     gp_strbuf_reset(&sb);
-    gp_cells_text(&sb, &cells);
+    cells_text(&sb, &cells);
     gp_cells_fini(&cells);
     return sb.buf;
 }

@@ -30,7 +30,7 @@ static inline void add_cells(struct gp_strbuf *sb, const struct gp_cells *cells)
 {
     for (int y = 0; y < cells->h; y++) {
         struct gp_cells line = {cells->w, 1, &cells->cells[(size_t)y * (size_t)cells->w]};
-        gp_cells_text(sb, &line);
+        cells_text(sb, &line);
         add_inks(sb, cells, y);
     }
 }
