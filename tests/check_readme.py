@@ -32,6 +32,7 @@ BOUNDED = [(re.compile(pattern), replacement) for pattern, replacement in (
     (r"gpulse (why|advise)(.*?)( --for 1m| --watch)?$", r"gpulse \1\2 --for 1s"),
     (r"gpulse kill --name .*", r"\g<0> --yes"),
     (r"gpulse fit-batch", r"\g<0> --steady 1s --confirm no"),
+    (r"gpulse doctor --root /mnt/backup$", r"gpulse doctor --root ."),
     (r"gpulse doctor( --only.*| --python.*| --bundle.*)?$", r"\g<0> --root ."),
 )]
 # Commands that are not executed, and why.
