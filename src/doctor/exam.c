@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "model/snapshot.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -322,6 +323,19 @@ void gp_exam_unreadable(struct gp_exam *exam, const char *path, int error)
     bool is_forbidden = error == -EACCES || error == -EPERM;
     gp_exam_report(exam, GP_VERDICT_SKIP, "%s cannot be read: %s%s", path, strerror(-error),
                    is_forbidden ? " (requires root)" : "");
+}
+
+enum gp_presence gp_exam_presence(const struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    bool is_elsewhere = m->is_wsl || m->is_jetson || m->is_apple;
+    if (m->gpu_count > 0 || m->is_driver_loaded || is_elsewhere ||
+        (exam->snapshot && exam->snapshot->device_count > 0))
+        return GP_PRESENCE_SOME;
+    /* A kernel without PCI has no such directory, but has others in /sys. */
+    bool is_hidden = !m->is_pci_readable && (gp_files_exist(&exam->files, "/sys/bus/pci/devices") ||
+                                             !gp_files_exist(&exam->files, "/sys/bus"));
+    return is_hidden ? GP_PRESENCE_UNKNOWN : GP_PRESENCE_NONE;
 }
 
 const struct gp_finding *gp_exam_first(const struct gp_exam *exam)

@@ -45,6 +45,7 @@ struct gp_exam {
     const char *const *pythons; /* the interpreters or environments given, up to NULL; NULL: none */
     const struct gp_install *install;   /* NULL: not read yet; see gp_install_of() */
     const struct gp_homes *homes;       /* likewise, see gp_homes_of() */
+    const struct gp_homes *all_homes;   /* likewise, see gp_homes_of_all() */
     const struct gp_log *log;           /* likewise, see gp_log_of() */
     const struct gp_pyenvs *pyenvs;     /* NULL: not searched yet; see gp_pyenvs_of() */
     const struct gp_toolkits *toolkits; /* likewise, see gp_toolkits_of() */
@@ -82,6 +83,11 @@ bool gp_exam_is_listed(const char *list, const char *id);
  * that does not respond costs its patience, and is then avoided; the exam is then stuck, and must
  * live as long as the process. */
 void gp_exam_run(struct gp_exam *exam, const char *only, const char *without);
+
+/* Whether the machine has GPUs: by the PCI bus or the driver, or of a kind that is not on that bus.
+ */
+enum gp_presence { GP_PRESENCE_SOME, GP_PRESENCE_NONE, GP_PRESENCE_UNKNOWN };
+enum gp_presence gp_exam_presence(const struct gp_exam *exam);
 
 /* The finding to fix first: the first failure, else the first warning; NULL: there is none. */
 const struct gp_finding *gp_exam_first(const struct gp_exam *exam);

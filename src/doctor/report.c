@@ -157,15 +157,13 @@ void gp_doctor_add_tables(struct gp_strbuf *sb)
 /* All passed, but that says nothing about a GPU. */
 static void add_no_gpu(struct gp_strbuf *sb, const struct gp_exam *exam)
 {
-    const struct gp_machine *m = &exam->machine;
-    bool is_elsewhere = m->is_wsl || m->is_jetson || m->is_apple; /* not on PCI */
-    bool is_seen = m->gpu_count > 0 || m->is_driver_loaded ||
-                   (exam->snapshot && exam->snapshot->device_count > 0);
-    if (!is_elsewhere && !is_seen)
-        gp_strbuf_addf(sb, "no GPU was examined: %s\n",
-                       m->is_pci_readable || gp_files_exist(&exam->files, "/sys/bus")
-                           ? "this machine has none"
-                           : "the list of PCI devices cannot be read");
+    static const char *const words[] = {
+        [GP_PRESENCE_NONE] = "this machine has none",
+        [GP_PRESENCE_UNKNOWN] = "the list of PCI devices cannot be read",
+    };
+    enum gp_presence presence = gp_exam_presence(exam);
+    if (presence != GP_PRESENCE_SOME)
+        gp_strbuf_addf(sb, "no GPU was examined: %s\n", words[presence]);
 }
 
 /* Counts checks by their verdict, but every warning and failure: a check can have several. */

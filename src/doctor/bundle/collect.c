@@ -5,6 +5,7 @@
 #include "doctor/bundle/harmless.h"
 #include "doctor/bundle/words.h"
 #include "doctor/exam.h"
+#include "doctor/readers/accounts.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/packages.h"
 #include "doctor/report.h"
@@ -22,24 +23,15 @@ enum { TEXT_MAX = 256 << 10 };
 static void hide_users(struct gp_redactor *r, struct gp_exam *exam)
 {
     static const char *const variables[] = {"USER", "LOGNAME", "SUDO_USER", "USERNAME"};
-    enum { FIRST = 1000, NOBODY = 65534 }; /* lower ones belong to services */
     for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++) {
         const char *name = gp_machine_variable(&exam->machine, variables[i]);
         if (name)
             gp_redact_user(r, name);
     }
-    char *text = gp_files_text(&exam->files, &exam->arena, "/etc/passwd", 1 << 20, NULL);
-    for (char *line = text; line && *line;) { /* name:x:1000:… */
-        char *end = line + strcspn(line, "\n");
-        char *password = strchr(line, ':');
-        char *uid = password && password < end ? strchr(password + 1, ':') : NULL;
-        unsigned long number = uid && uid < end ? strtoul(uid + 1, NULL, 10) : 0;
-        if (number >= FIRST && number != NOBODY) {
-            *password = '\0';
-            gp_redact_user(r, line);
-        }
-        line = end + (*end == '\n');
-    }
+    struct gp_account_line account;
+    for (char *text = gp_accounts_text(exam); gp_accounts_next(&text, &account);)
+        if (gp_account_is_person(&account))
+            gp_redact_user(r, account.name);
 }
 
 static void hide_hosts(struct gp_redactor *r, struct gp_exam *exam)

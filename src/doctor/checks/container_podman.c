@@ -3,6 +3,7 @@
 #include "doctor/checks/container_host.h"
 #include "doctor/exam.h"
 #include "doctor/readers/access.h"
+#include "doctor/readers/homes.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -32,11 +33,11 @@ static void check_groups(struct gp_exam *exam)
 /* Whether a user has containers, and not root alone. */
 static bool has_rootless(struct gp_exam *exam)
 {
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, "/home", &names);
-    for (long i = 0; i < n; i++)
-        if (gp_files_exist(&exam->files,
-                           gp_exam_text(exam, "/home/%s/.local/share/containers", names[i])))
+    const struct gp_homes *homes = gp_homes_of_all(exam);
+    for (size_t i = 0; i < homes->count; i++)
+        if (strcmp(homes->list[i], "/root") != 0 &&
+            gp_files_exist(&exam->files,
+                           gp_exam_text(exam, "%s/.local/share/containers", homes->list[i])))
             return true;
     return false;
 }

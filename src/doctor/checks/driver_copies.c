@@ -1,6 +1,7 @@
 /* Copies of the driver's libraries and programs of another version than the driver's, which a
  * profile, a variable or a sandbox puts before the system's own: driver.copies. */
 #include "doctor/checks/driver.h"
+#include "doctor/readers/homes.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
@@ -110,20 +111,7 @@ static void check_conda(struct gp_exam *exam)
                version);
 }
 
-enum { USERS_MOST = 64 };
-
 static const char gl_mark[] = "org.freedesktop.Platform.GL.nvidia-";
-
-/* The installations of Flatpak, "/home/ada/.local/share/flatpak": first the system's; "": no more.
- */
-static const char *flatpak_folder(struct gp_exam *exam, char **users, long user_count, long i)
-{
-    if (i == 0)
-        return "/var/lib/flatpak";
-    return i <= user_count && i <= USERS_MOST
-               ? gp_exam_text(exam, "/home/%s/.local/share/flatpak", users[i - 1])
-               : "";
-}
 
 /* What all installations of Flatpak have; the programs of one use the runtimes of the others. */
 struct flatpak {
@@ -151,11 +139,13 @@ static void look_at_runtimes(struct gp_exam *exam, const char *folder, const cha
 
 static struct flatpak flatpak_of(struct gp_exam *exam, const char *version)
 {
+    const struct gp_homes *homes = gp_homes_of_all(exam);
     struct flatpak all = {0};
-    char **users, **programs;
-    long n = gp_files_list(&exam->files, &exam->arena, "/home", &users);
-    const char *folder;
-    for (long i = 0; (folder = flatpak_folder(exam, users, n, i))[0]; i++) {
+    char **programs;
+    for (size_t i = 0; i <= homes->count; i++) {
+        const char *folder =
+            i == 0 ? "/var/lib/flatpak"
+                   : gp_exam_text(exam, "%s/.local/share/flatpak", homes->list[i - 1]);
         look_at_runtimes(exam, folder, version, &all);
         all.has_programs =
             all.has_programs || gp_files_list(&exam->files, &exam->arena,

@@ -5,7 +5,6 @@
 #include "doctor/exam.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
-#include "doctor/readers/pyplaces.h"
 #include "doctor/readers/used.h"
 #include "doctor/version.h"
 
@@ -528,7 +527,7 @@ void gp_framework_report_none(struct gp_exam *exam, enum gp_framework framework)
     gp_exam_report(exam, is_whole ? GP_VERDICT_OK : GP_VERDICT_SKIP,
                    "no Python environment%s has %s", is_whole ? "" : " that can be read",
                    gp_framework_name(framework));
-    gp_pyplaces_show(exam);
+    gp_python_show_places(exam);
     gp_exam_is_empty(exam);
 }
 

@@ -67,4 +67,7 @@ const char *gp_jax_place(const struct gp_build *build);
 bool gp_propose_same_version(struct gp_exam *exam, const struct gp_nvidia *nv,
                              const struct gp_case *c);
 
+/* python_places.c: adds where environments were looked for, and how to name another place. */
+void gp_python_show_places(struct gp_exam *exam);
+
 #endif

@@ -43,12 +43,10 @@ static void show_traces(struct gp_exam *exam)
 
 static void report_none(struct gp_exam *exam)
 {
-    const struct gp_machine *m = &exam->machine;
     bool has_pci = gp_files_exist(&exam->files, pci_devices);
     if (gp_hardware_report_gone(exam))
         return;
-    /* A kernel without PCI has no such directory, but has others in /sys. */
-    if (!m->is_pci_readable && (has_pci || !gp_files_exist(&exam->files, "/sys/bus"))) {
+    if (gp_exam_presence(exam) == GP_PRESENCE_UNKNOWN) {
         gp_exam_unreadable(exam, pci_devices, has_pci ? -EACCES : -ENOENT);
         return;
     }

@@ -9,7 +9,6 @@
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
-#include "doctor/readers/pyplaces.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/readers/torch.h"
 #include "doctor/readers/used.h"
@@ -456,7 +455,7 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
 static void report_none(struct gp_exam *exam)
 {
     gp_exam_report(exam, GP_VERDICT_OK, "no Python environment has packages that use GPUs");
-    gp_pyplaces_show(exam);
+    gp_python_show_places(exam);
     gp_exam_is_empty(exam);
 }
 

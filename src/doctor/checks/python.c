@@ -11,7 +11,6 @@
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
-#include "doctor/readers/pyplaces.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/torch.h"
 #include "doctor/version.h"
@@ -58,12 +57,12 @@ static bool has_framework(struct gp_exam *exam, const struct gp_pyenvs *envs)
  * in use is known. */
 static void report_none(struct gp_exam *exam, const struct gp_pyenvs *envs)
 {
-    bool is_copy = gp_homes_of(exam)->is_of_copy && !exam->is_simulated;
+    bool is_copy = gp_homes_of(exam)->is_of_all && !exam->is_simulated;
     gp_exam_report(exam, is_copy ? GP_VERDICT_INFO : GP_VERDICT_OK, "no Python environment %s",
                    envs->count > 0 ? "has a framework for GPUs" : "was found");
     for (size_t i = 0; i < envs->count; i++)
         show_environment(exam, &envs->list[i]);
-    gp_pyplaces_show(exam);
+    gp_python_show_places(exam);
     gp_exam_is_empty(exam);
 }
 
@@ -86,7 +85,7 @@ static void run_find(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_INFO,
                        "there are more than %d Python environments: the others were not checked",
                        GP_PYENVS);
-    if (envs->count == 0 || (gp_homes_of(exam)->is_of_copy && !has_framework(exam, envs))) {
+    if (envs->count == 0 || (gp_homes_of(exam)->is_of_all && !has_framework(exam, envs))) {
         report_none(exam, envs);
         return;
     }

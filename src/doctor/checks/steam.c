@@ -1,5 +1,6 @@
 /* Proton needs a newer Vulkan than old drivers of NVIDIA have. A finding of driver.libraries. */
 #include "doctor/checks/driver.h"
+#include "doctor/readers/homes.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
@@ -55,11 +56,10 @@ static bool find_proton(struct gp_exam *exam, const char *library, const char **
 
 static bool find_in_homes(struct gp_exam *exam, const char **ret_path, const char **ret_words)
 {
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, "/home", &names);
-    for (long i = 0; i < n; i++)
+    const struct gp_homes *homes = gp_homes_of_all(exam);
+    for (size_t i = 0; i < homes->count; i++)
         for (size_t k = 0; gp_steam_folders[k]; k++)
-            if (find_proton(exam, gp_exam_text(exam, "/home/%s/%s", names[i], gp_steam_folders[k]),
+            if (find_proton(exam, gp_exam_text(exam, "%s/%s", homes->list[i], gp_steam_folders[k]),
                             ret_path, ret_words))
                 return true;
     return false;

@@ -5,6 +5,7 @@
 #include "doctor/exam.h"
 #include "doctor/explain/explain_line.h"
 #include "doctor/lines.h"
+#include "doctor/readers/homes.h"
 #include "doctor/readers/install.h"
 
 #include <ctype.h>
@@ -207,13 +208,12 @@ static bool find_failure(struct gp_exam *exam, const char *path, struct gp_expla
 /* The logs of Xorg: the system's, and those of users who start it themselves. */
 static size_t list_logs(struct gp_exam *exam, const char *ret[LOGS])
 {
-    char **names;
+    const struct gp_homes *homes = gp_homes_of_all(exam);
     size_t count = 0;
     for (int i = 0; i < DISPLAYS; i++)
         ret[count++] = gp_exam_text(exam, "/var/log/Xorg.%d.log", i);
-    long n = gp_files_list(&exam->files, &exam->arena, "/home", &names);
-    for (long i = 0; i < n && count < LOGS; i++)
-        ret[count++] = gp_exam_text(exam, "/home/%s/.local/share/xorg/Xorg.0.log", names[i]);
+    for (size_t i = 0; i < homes->count && count < LOGS; i++)
+        ret[count++] = gp_exam_text(exam, "%s/.local/share/xorg/Xorg.0.log", homes->list[i]);
     return count;
 }
 

@@ -77,12 +77,12 @@ static void add_unseen(struct gp_strbuf *sb, const struct gp_exam *exam, const c
 /* Why no check of the list looks at this machine. */
 static const char *no_check_words(const struct gp_exam *exam)
 {
-    const struct gp_machine *m = &exam->machine;
-    bool is_on_pci = !m->is_wsl && !m->is_jetson && !m->is_apple;
-    if (exam->snapshot || m->gpu_count > 0 || !is_on_pci)
-        return "no check for this applies to this machine";
-    return m->is_pci_readable ? "this machine has no GPU"
-                              : "its GPUs are unknown, as /sys/bus/pci/devices cannot be read";
+    static const char *const words[] = {
+        [GP_PRESENCE_SOME] = "no check for this applies to this machine",
+        [GP_PRESENCE_NONE] = "this machine has no GPU",
+        [GP_PRESENCE_UNKNOWN] = "its GPUs are unknown, as /sys/bus/pci/devices cannot be read",
+    };
+    return words[gp_exam_presence(exam)];
 }
 
 void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks)

@@ -1,13 +1,9 @@
 #include "doctor/readers/homes.h"
 
 #include "doctor/exam.h"
+#include "doctor/readers/accounts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Below FIRST_USER and from NOBODY on are accounts of services. */
-enum { FIRST_USER = 1000, NOBODY = 65534, FIELDS = 7, HOME = 5 };
 
 static void add(struct gp_exam *exam, struct gp_homes *homes, const char *path)
 {
@@ -18,7 +14,7 @@ static void add(struct gp_exam *exam, struct gp_homes *homes, const char *path)
     for (size_t i = 0; i < homes->count; i++)
         if (strlen(homes->list[i]) == length && strncmp(homes->list[i], path, length) == 0)
             return;
-    if (homes->is_of_copy &&
+    if (homes->is_of_all &&
         (length == 0 || gp_files_stat(&exam->files, path, &st) < 0 || !S_ISDIR(st.st_mode)))
         return;
     if (homes->count == GP_HOMES)
@@ -27,36 +23,14 @@ static void add(struct gp_exam *exam, struct gp_homes *homes, const char *path)
         homes->list[homes->count++] = gp_exam_text(exam, "%.*s", (int)length, path);
 }
 
-/* Splits "ada:x:1000:1000:Ada:/home/ada:/bin/bash"; false: it has another form. */
-static bool split(char *line, char *ret[FIELDS])
-{
-    for (size_t i = 0; i < FIELDS; i++) {
-        ret[i] = line;
-        line = strchr(line, ':');
-        if (!line)
-            return i == FIELDS - 1;
-        *line++ = '\0';
-    }
-    return true;
-}
-
 /* The homes of people and of root, or only that of the user of this name. */
 static void add_users(struct gp_exam *exam, struct gp_homes *homes, const char *name)
 {
-    char *fields[FIELDS];
-    char *text = gp_files_text(&exam->files, &exam->arena, "/etc/passwd", 1 << 20, NULL);
-    for (char *line = text, *next; line && *line; line = next) {
-        next = line + strcspn(line, "\n");
-        if (*next)
-            *next++ = '\0';
-        if (!split(line, fields) || fields[HOME][0] != '/')
-            continue;
-        unsigned long id = strtoul(fields[2], NULL, 10);
-        bool is_meant =
-            name ? strcmp(fields[0], name) == 0 : id == 0 || (id >= FIRST_USER && id < NOBODY);
-        if (is_meant)
-            add(exam, homes, fields[HOME]);
-    }
+    struct gp_account_line account;
+    for (char *text = gp_accounts_text(exam); gp_accounts_next(&text, &account);)
+        if (account.home[0] == '/' && (name ? strcmp(account.name, name) == 0
+                                            : account.user == 0 || gp_account_is_person(&account)))
+            add(exam, homes, account.home);
 }
 
 /* Directories with homes: the users of a network are not in /etc/passwd. */
@@ -66,6 +40,13 @@ static void add_folder(struct gp_exam *exam, struct gp_homes *homes, const char 
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n && !homes->is_cut; i++)
         add(exam, homes, gp_exam_text(exam, "%s/%s", folder, names[i]));
+}
+
+static void add_all(struct gp_exam *exam, struct gp_homes *homes)
+{
+    add_users(exam, homes, NULL);
+    add_folder(exam, homes, "/home");
+    add(exam, homes, "/root");
 }
 
 static void read_homes(struct gp_exam *exam, struct gp_homes *homes)
@@ -78,24 +59,36 @@ static void read_homes(struct gp_exam *exam, struct gp_homes *homes)
         add_users(exam, homes, caller);
     if (own || exam->files.is_here)
         return;
-    homes->is_of_copy = true;
-    add_users(exam, homes, NULL);
-    add_folder(exam, homes, "/home");
-    add(exam, homes, "/root");
+    homes->is_of_all = true;
+    add_all(exam, homes);
+}
+
+static const struct gp_homes *new_homes(struct gp_exam *exam, bool is_of_all)
+{
+    static const struct gp_homes none;
+    struct gp_homes *homes = gp_arena_alloc(&exam->arena, 1, sizeof(*homes));
+    if (!homes)
+        return &none;
+    *homes = (struct gp_homes){.is_of_all = is_of_all};
+    if (is_of_all)
+        add_all(exam, homes);
+    else
+        read_homes(exam, homes);
+    return homes;
 }
 
 const struct gp_homes *gp_homes_of(struct gp_exam *exam)
 {
-    static const struct gp_homes none;
-    if (!exam->homes) {
-        struct gp_homes *homes = gp_arena_alloc(&exam->arena, 1, sizeof(*homes));
-        if (homes) {
-            *homes = (struct gp_homes){.count = 0};
-            read_homes(exam, homes);
-        }
-        exam->homes = homes ? homes : &none;
-    }
+    if (!exam->homes)
+        exam->homes = new_homes(exam, false);
     return exam->homes;
+}
+
+const struct gp_homes *gp_homes_of_all(struct gp_exam *exam)
+{
+    if (!exam->all_homes)
+        exam->all_homes = new_homes(exam, true);
+    return exam->all_homes;
 }
 
 /* NULL: it is in none. */

@@ -2,8 +2,9 @@
 
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/homes.h"
 
-enum { HOMES_MAX = 256, GAMES_MAX = 256, FILES_MAX = 1024, SETTINGS_SIZE = 64 << 10 };
+enum { GAMES_MAX = 256, FILES_MAX = 1024, SETTINGS_SIZE = 64 << 10 };
 
 /* The value of a key at any depth of a game's settings, which Lutris writes without braces:
  * "  prefix: /home/ada/Games/some-game"; "": it has none. */
@@ -93,11 +94,11 @@ bool gp_lutris_without_gpu(struct gp_exam *exam, const char *const *words, const
 {
     /* Its Flatpak has Vulkan drivers of its own. */
     static const char *const folders[] = {".config/lutris/games", ".local/share/lutris/games"};
-    char **homes, **names;
-    long n = gp_files_list(&exam->files, &exam->arena, "/home", &homes);
-    for (long i = 0; i < n && i < HOMES_MAX; i++)
+    const struct gp_homes *homes = gp_homes_of_all(exam);
+    char **names;
+    for (size_t i = 0; i < homes->count; i++)
         for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
-            const char *folder = gp_exam_text(exam, "/home/%s/%s", homes[i], folders[f]);
+            const char *folder = gp_exam_text(exam, "%s/%s", homes->list[i], folders[f]);
             long count = gp_files_list(&exam->files, &exam->arena, folder, &names);
             for (long k = 0; k < count && k < GAMES_MAX; k++)
                 if (look_at_game(exam, gp_exam_text(exam, "%s/%s", folder, names[k]), words,

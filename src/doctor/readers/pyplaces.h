@@ -14,7 +14,4 @@ struct gp_pyplace {
 extern const struct gp_pyplace gp_pyplaces[];
 extern const size_t gp_pyplace_count;
 
-/* Adds to a finding where they were looked for, and how to name another place. */
-void gp_pyplaces_show(struct gp_exam *exam);
-
 #endif

@@ -1,0 +1,50 @@
+#include "doctor/readers/accounts.h"
+
+#include "doctor/exam.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Below FIRST_USER are accounts of services; NOBODY is nobody's. */
+enum { FIRST_USER = 1000, NOBODY = 65534, FIELDS = 7 };
+
+char *gp_accounts_text(struct gp_exam *exam)
+{
+    return gp_files_text(&exam->files, &exam->arena, "/etc/passwd", 1 << 20, NULL);
+}
+
+/* Splits "ada:x:1000:1000:Ada:/home/ada:/bin/bash"; false: it has another form. */
+static bool split(char *line, char *ret[FIELDS])
+{
+    for (size_t i = 0; i < FIELDS; i++) {
+        ret[i] = line;
+        line = strchr(line, ':');
+        if (!line)
+            return i == FIELDS - 1;
+        *line++ = '\0';
+    }
+    return true;
+}
+
+bool gp_accounts_next(char **text, struct gp_account_line *ret)
+{
+    enum { NAME, USER = 2, HOME = 5 };
+    char *fields[FIELDS];
+    while (*text && **text) {
+        char *line = *text;
+        *text += strcspn(line, "\n");
+        if (**text)
+            *(*text)++ = '\0';
+        if (!split(line, fields))
+            continue;
+        *ret =
+            (struct gp_account_line){fields[NAME], fields[HOME], strtoul(fields[USER], NULL, 10)};
+        return true;
+    }
+    return false;
+}
+
+bool gp_account_is_person(const struct gp_account_line *account)
+{
+    return account->user >= FIRST_USER && account->user != NOBODY;
+}
