@@ -5,6 +5,7 @@
 #include "doctor/checks/serving.h"
 #include "doctor/lines.h"
 #include "doctor/readers/docker.h"
+#include "doctor/readers/searchpath.h"
 
 #include <string.h>
 
@@ -27,22 +28,48 @@ static const char *command_of(struct gp_exam *exam, const struct gp_docker_conta
     return all;
 }
 
-/* How many GPUs it is given; 0: unknown. */
+/* How many GPUs the ids of a request name, "0", "GPU-…", "0,1", "nvidia.com/gpu=1"; or `all`, which
+ * is also the answer where the number is unknown: "0:1" and "MIG-…" are parts of a GPU. */
+static size_t count_ids(const json_t *ids, size_t all)
+{
+    char one[GP_PATH_SIZE];
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(ids); i++) {
+        const char *list = json_string_value(json_array_get(ids, i));
+        while (list && gp_search_path_next(&list, ",", one)) {
+            const char *sign = strchr(one, '='), *id = sign ? sign + 1 : one;
+            if (strcmp(id, "all") == 0 || strchr(id, ':') || strncmp(id, "MIG-", 4) == 0)
+                return all;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* How many GPUs it is given, by all requests together. */
 static size_t count_given(const struct gp_exam *exam, const struct gp_docker_container *c)
 {
-    const json_t *request = json_array_get(gp_docker_requests(c), 0);
-    size_t ids = json_array_size(json_object_get(request, "DeviceIDs"));
-    json_int_t count = json_integer_value(json_object_get(request, "Count"));
-    if (ids > 0)
-        return ids;
-    return count > 0 ? (size_t)count : exam->machine.nvidia_count;
+    const json_t *requests = gp_docker_requests(c);
+    size_t n = 0, all = exam->machine.nvidia_count;
+    for (size_t i = 0; i < json_array_size(requests); i++) {
+        const json_t *request = json_array_get(requests, i);
+        const json_t *ids = json_object_get(request, "DeviceIDs");
+        json_int_t count = json_integer_value(json_object_get(request, "Count"));
+        if (!gp_docker_is_for_nvidia(request))
+            continue;
+        if (json_array_size(ids) > 0)
+            n += count_ids(ids, all);
+        else
+            n += count > 0 ? (size_t)count : all;
+    }
+    return n > 0 ? n : all;
 }
 
 static void check_gpus(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     size_t given = count_given(exam, c);
     unsigned wanted = gp_serving_gpus(command_of(exam, c));
-    if (wanted <= given || given == 0 || gp_serving_has_parts(exam))
+    if (wanted <= given || gp_serving_has_parts(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "container %s is started for %u GPUs, but it gets %zu",
                    c->name, wanted, given);

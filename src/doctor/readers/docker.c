@@ -74,9 +74,7 @@ bool gp_docker_has_device(const struct gp_docker_container *container, const cha
     return false;
 }
 
-/* A request by CDI names the vendor, "amd.com/gpu=all"; others are NVIDIA's unless they name a
- * driver. */
-static bool is_for_nvidia(const json_t *request)
+bool gp_docker_is_for_nvidia(const json_t *request)
 {
     const char *driver = gp_docker_text(request, "Driver");
     const json_t *ids = json_object_get(request, "DeviceIDs");
@@ -93,7 +91,7 @@ bool gp_docker_has_gpus(const struct gp_docker_container *container)
 {
     const json_t *requests = gp_docker_requests(container);
     for (size_t i = 0; i < json_array_size(requests); i++)
-        if (is_for_nvidia(json_array_get(requests, i)))
+        if (gp_docker_is_for_nvidia(json_array_get(requests, i)))
             return true;
     return gp_docker_asks_runtime(container);
 }

@@ -84,6 +84,10 @@ bool gp_docker_has_device(const struct gp_docker_container *container, const cha
 /* The requests for devices (--gpus), an array; NULL: there are none. */
 const json_t *gp_docker_requests(const struct gp_docker_container *container);
 
+/* Whether a request is for NVIDIA's GPUs. One by CDI names the vendor, "amd.com/gpu=all"; others
+ * are NVIDIA's unless they name a driver. */
+bool gp_docker_is_for_nvidia(const json_t *request);
+
 /* The last lines that it has printed since it was started, with a NUL behind them; NULL: none. */
 const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_container *container,
                               size_t *ret_length);
