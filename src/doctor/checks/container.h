@@ -112,6 +112,10 @@ const char *gp_container_needs_gpu(struct gp_exam *exam,
 /* container_serving.c: whether a server of language models gets the GPUs and the memory it needs */
 void gp_container_check_serving(struct gp_exam *exam, const struct gp_docker_container *container);
 
+/* Its entry point and its arguments, each behind a space; "": it has none, or they are longer than
+ * those of a server. */
+const char *gp_container_command(struct gp_exam *exam, const struct gp_docker_container *container);
+
 /* container_nvenc.c: whether this driver is new enough for it */
 void gp_container_check_nvenc(struct gp_exam *exam, const struct gp_docker_container *container);
 

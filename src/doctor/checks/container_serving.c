@@ -2,6 +2,7 @@
  * memory that they are started for. */
 #include "doctor/checks/container.h"
 
+#include "base/strbuf.h"
 #include "doctor/checks/serving.h"
 #include "doctor/lines.h"
 #include "doctor/readers/docker.h"
@@ -11,21 +12,23 @@
 
 enum { MIB = 1 << 20, SMALL_SHM = 256 }; /* MiB; docker's default is 64 */
 
-/* Its entry point and its arguments, joined by spaces. */
-static const char *command_of(struct gp_exam *exam, const struct gp_docker_container *c)
+const char *gp_container_command(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     static const char *const keys[] = {"Entrypoint", "Cmd"};
+    enum { MOST = 1 << 16 };
+    struct gp_strbuf all = GP_STRBUF_INIT(MOST);
     const json_t *settings = json_object_get(c->config, "Config");
-    const char *all = gp_docker_text(settings, "Image");
-    all = all ? all : "";
     for (size_t k = 0; k < GP_ARRAY_LEN(keys); k++) {
         const json_t *words = json_object_get(settings, keys[k]);
-        for (size_t i = 0; i < json_array_size(words); i++) {
+        for (size_t i = 0; i < json_array_size(words) && !all.error; i++) {
             const char *word = json_string_value(json_array_get(words, i));
-            all = gp_exam_text(exam, "%s %s", all, word ? word : "");
+            gp_strbuf_addc(&all, ' ');
+            gp_strbuf_adds(&all, word ? word : "");
         }
     }
-    return all;
+    const char *command = gp_exam_text(exam, "%s", all.error ? "" : all.buf);
+    gp_strbuf_fini(&all);
+    return command;
 }
 
 /* How many GPUs the ids of a request name, "0", "GPU-…", "0,1", "nvidia.com/gpu=1"; or `all`, which
@@ -68,7 +71,9 @@ static size_t count_given(const struct gp_exam *exam, const struct gp_docker_con
 static void check_gpus(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     size_t given = count_given(exam, c);
-    unsigned wanted = gp_serving_gpus(command_of(exam, c));
+    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    unsigned wanted = gp_serving_gpus(
+        gp_exam_text(exam, "%s%s", image ? image : "", gp_container_command(exam, c)));
     if (wanted <= given || gp_serving_has_parts(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "container %s is started for %u GPUs, but it gets %zu",

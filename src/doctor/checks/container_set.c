@@ -34,7 +34,9 @@ static const struct {
 /* Whether a text has some words, in a line that is no comment. */
 static bool has_words(const char *text, const char *words)
 {
-    for (const char *p = text; p && (p = strstr(p, words)); p++) {
+    /* After a comment, on with the next line: a user writes this text, and its lines may be long.
+     */
+    for (const char *p = text; p && (p = strstr(p, words)); p += strcspn(p, "\n")) {
         const char *start = p;
         while (start > text && start[-1] != '\n')
             start--;
