@@ -3,6 +3,7 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/readers/docker.h"
+#include "doctor/readers/searchpath.h"
 
 #include <string.h>
 
@@ -13,39 +14,43 @@ static const struct program {
         *word;       /* in the tags for NVIDIA's GPUs; "": in none, they are for these by default */
     const char *cpu; /* in the tags for the CPU; "": all that name no GPU are for it; NULL: it has
                         none, or chooses by itself */
-    bool needs_gpu;  /* with a tag for NVIDIA's GPUs it does not run, or is of no use, without */
+    const char *serves; /* its commands that do not run, or are of no use, without a GPU, if its
+                           tag is one for NVIDIA's; NULL: it also runs without */
     const char *nvidia, *intel, *amd; /* the image to take in place of that for the CPU, by the
                                          maker of the GPU; NULL: there is none */
 } programs[] = {
-    {"vllm/vllm-openai", "", NULL, true, NULL, NULL, NULL},
-    {"lmsysorg/sglang", "", NULL, true, NULL, NULL, NULL},
-    {"huggingface/text-generation-inference", "", NULL, true, NULL, NULL, NULL},
-    {"huggingface/text-embeddings-inference", "", "cpu", true,
+    {"vllm/vllm-openai", "", NULL, "vllm serve,vllm.entrypoints.openai.api_server", NULL, NULL,
+     NULL},
+    {"lmsysorg/sglang", "", NULL, "sglang.launch_server,sglang serve", NULL, NULL, NULL},
+    {"huggingface/text-generation-inference", "", NULL,
+     "text-generation-launcher,tgi-entrypoint.sh --", NULL, NULL, NULL},
+    {"huggingface/text-embeddings-inference", "", "cpu", "text-embeddings-router,entrypoint.sh --",
      "the tag without \"cpu-\" for A100 and A30, or with, in its place, \"turing-\" (T4, RTX 20), "
      "\"86-\" (A10, A40, RTX 30), \"89-\" (L4, L40, RTX 40) or \"hopper-\" (H100)",
      NULL, NULL},
-    {"ggml-org/llama.cpp", "cuda", "", true, "add -cuda to the tag (server-cuda)",
-     "add -vulkan to the tag (server-vulkan)", "add -vulkan to the tag (server-vulkan)"},
-    {"ggerganov/llama.cpp", "cuda", "", true,
+    {"ggml-org/llama.cpp", "cuda", "", "llama-server,llama-cli,tools.sh --server,tools.sh -s",
+     "add -cuda to the tag (server-cuda)", "add -vulkan to the tag (server-vulkan)",
+     "add -vulkan to the tag (server-vulkan)"},
+    {"ggerganov/llama.cpp", "cuda", "", "llama-server,llama-cli,tools.sh --server,tools.sh -s",
      "the same tag with -cuda (server-cuda), of ghcr.io/ggml-org/llama.cpp, the project's new "
      "address",
      "the same tag with -vulkan, of ghcr.io/ggml-org/llama.cpp, the project's new address",
      "the same tag with -vulkan, of ghcr.io/ggml-org/llama.cpp, the project's new address"},
-    {"localai/localai", "cuda", "cpu", true,
+    {"localai/localai", "cuda", "cpu", NULL,
      "a tag with gpu-nvidia-cuda-12 in place of cpu, such as latest-aio-gpu-nvidia-cuda-12", NULL,
      NULL},
-    {"onerahmet/openai-whisper-asr-webservice", "gpu", "", true, "add -gpu to the tag (latest-gpu)",
+    {"onerahmet/openai-whisper-asr-webservice", "gpu", "", NULL, "add -gpu to the tag (latest-gpu)",
      NULL, NULL},
-    {"immich-app/immich-machine-learning", "cuda", "", true, "add -cuda to the tag (release-cuda)",
+    {"immich-app/immich-machine-learning", "cuda", "", NULL, "add -cuda to the tag (release-cuda)",
      "add -openvino to the tag (release-openvino)", "add -rocm to the tag (release-rocm)"},
-    {"speaches-ai/speaches", "cuda", "cpu", true, "the tag with -cuda in place of -cpu", NULL,
+    {"speaches-ai/speaches", "cuda", "cpu", NULL, "the tag with -cuda in place of -cpu", NULL,
      NULL},
-    {"fedirz/faster-whisper-server", "cuda", "cpu", true, "the tag with -cuda in place of -cpu",
+    {"fedirz/faster-whisper-server", "cuda", "cpu", NULL, "the tag with -cuda in place of -cpu",
      NULL, NULL},
-    {"linuxserver/faster-whisper", "gpu", "", false, "use the tag gpu", NULL, NULL},
-    {"tensorflow/tensorflow", "gpu", "", false, "add -gpu to the tag (latest-gpu)", NULL, NULL},
-    {"tensorflow/serving", "gpu", "", false, "add -gpu to the tag (latest-gpu)", NULL, NULL},
-    {"pytorch/torchserve", "gpu", "", false, "use a tag with gpu (latest-gpu)", NULL, NULL},
+    {"linuxserver/faster-whisper", "gpu", "", NULL, "use the tag gpu", NULL, NULL},
+    {"tensorflow/tensorflow", "gpu", "", NULL, "add -gpu to the tag (latest-gpu)", NULL, NULL},
+    {"tensorflow/serving", "gpu", "", NULL, "add -gpu to the tag (latest-gpu)", NULL, NULL},
+    {"pytorch/torchserve", "gpu", "", NULL, "use a tag with gpu (latest-gpu)", NULL, NULL},
 };
 
 /* Words of tags for other vendors' GPUs and other processors. */
@@ -91,13 +96,32 @@ static bool is_for_others(const char *tag)
     return false;
 }
 
+/* "cpu" of "cpu" and of "--device=cpu" */
+static const char *value_of(const char *word)
+{
+    const char *sign = word[0] == '-' ? strchr(word, '=') : NULL;
+    return sign ? sign + 1 : word;
+}
+
+/* "-ngl 0", "--gpu-layers=0" */
+static bool is_zero_option(const char *before, const char *word)
+{
+    static const char *const options[] = {"-ngl", "--n-gpu-layers", "--gpu-layers",
+                                          "--data-parallel-size-local"};
+    const char *value = value_of(word), *option = value == word ? before : word;
+    size_t n = strcspn(option, "=");
+    for (size_t i = 0; strcmp(value, "0") == 0 && i < GP_ARRAY_LEN(options); i++)
+        if (strlen(options[i]) == n && strncmp(option, options[i], n) == 0)
+            return true;
+    return false;
+}
+
 /* Whether what it was started with says that it is to compute on the CPU, or not to serve. */
 static bool is_started_for_cpu(const struct gp_docker_container *c)
 {
-    static const char *const words[] = {"cpu",    "bench", "none", "--disable-custom-kernels",
-                                        "--help", "sh",    "bash", "/bin/bash",
-                                        "/bin/sh"};
-    static const char *const layers[] = {"-ngl", "--n-gpu-layers", "--gpu-layers"};
+    static const char *const words[] = {"cpu",     "bench", "none", "--disable-custom-kernels",
+                                        "--help",  "sh",    "bash", "/bin/bash",
+                                        "/bin/sh", "ray"};
     const json_t *settings = json_object_get(c->config, "Config");
     const json_t *command = json_object_get(settings, "Cmd");
     const json_t *entry = json_object_get(settings, "Entrypoint");
@@ -109,13 +133,26 @@ static bool is_started_for_cpu(const struct gp_docker_container *c)
         if (!one)
             return true; /* not understood */
         for (size_t k = 0; k < GP_ARRAY_LEN(words); k++)
-            if (strcmp(one, words[k]) == 0)
+            if (strcmp(value_of(one), words[k]) == 0)
                 return true;
-        for (size_t k = 0; k < GP_ARRAY_LEN(layers); k++)
-            if (strcmp(before, layers[k]) == 0 && strcmp(one, "0") == 0)
-                return true;
+        if (is_zero_option(before, one))
+            return true;
         before = one;
     }
+    const char *layers = gp_docker_variable(c, "LLAMA_ARG_N_GPU_LAYERS");
+    return layers && strcmp(layers, "0") == 0;
+}
+
+/* Whether its command is one that needs a GPU: people also start routers, clients and shells from
+ * these images. */
+static bool is_serving(struct gp_exam *exam, const struct gp_docker_container *c,
+                       const struct program *p)
+{
+    const char *command = gp_container_command(exam, c), *list = p->serves;
+    char one[GP_PATH_SIZE];
+    while (list && gp_search_path_next(&list, ",", one))
+        if (strstr(command, one))
+            return true;
     return false;
 }
 
@@ -124,8 +161,8 @@ const char *gp_container_needs_gpu(struct gp_exam *exam, const struct gp_docker_
     const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
     const struct program *p = image ? program_of(image) : NULL;
     const char *tag = p ? tag_of(exam, image) : "";
-    if (!tag[0] || !p->needs_gpu || !strstr(tag, p->word) || strstr(tag, "cpu") ||
-        is_for_others(tag) || is_started_for_cpu(c))
+    if (!tag[0] || !strstr(tag, p->word) || strstr(tag, "cpu") || is_for_others(tag) ||
+        !is_serving(exam, c, p) || is_started_for_cpu(c))
         return NULL;
     return image;
 }

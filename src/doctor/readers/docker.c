@@ -392,9 +392,29 @@ bool gp_docker_is_left_over(struct gp_exam *exam, const char *config_path)
     return is_left_over;
 }
 
+/* Whether its user has set a variable for a device to the CPU, "WHISPER__INFERENCE_DEVICE=cpu".
+ * Images set such variables, too, behind PATH. */
+static bool has_cpu_device(const struct gp_docker_container *c)
+{
+    static const char name[] = "DEVICE=";
+    enum { NAME = sizeof(name) - 1 };
+    const json_t *variables = json_object_get(json_object_get(c->config, "Config"), "Env");
+    for (size_t i = 0; i < json_array_size(variables); i++) {
+        const char *entry = json_string_value(json_array_get(variables, i));
+        size_t n = entry ? strcspn(entry, "=") + 1 : 0;
+        if (entry && strncmp(entry, "PATH=", 5) == 0)
+            return false;
+        if (n >= NAME && strncmp(entry + n - NAME, name, NAME) == 0 &&
+            (strcmp(entry + n, "cpu") == 0 || strcmp(entry + n, "none") == 0))
+            return true;
+    }
+    return false;
+}
+
 bool gp_docker_is_for_cpu(const struct gp_docker_container *c)
 {
     const char *cuda = gp_docker_variable(c, "CUDA_VISIBLE_DEVICES");
     const char *ollama = gp_docker_variable(c, "OLLAMA_LLM_LIBRARY");
-    return (cuda && (!cuda[0] || cuda[0] == '-')) || (ollama && strncmp(ollama, "cpu", 3) == 0);
+    return (cuda && (!cuda[0] || cuda[0] == '-')) || (ollama && strncmp(ollama, "cpu", 3) == 0) ||
+           has_cpu_device(c);
 }
