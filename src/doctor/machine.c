@@ -255,7 +255,11 @@ static void read_container(struct gp_machine *m, const struct gp_files *files)
 static void read_surroundings(struct gp_machine *m, const struct gp_files *files)
 {
     char text[512];
-    if (!gp_files_line(files, "/proc/sys/kernel/osrelease", m->kernel, sizeof(m->kernel)))
+    /* it becomes part of paths and commands */
+    static const char signs[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "._+~-";
+    if (!gp_files_line(files, "/proc/sys/kernel/osrelease", m->kernel, sizeof(m->kernel)) ||
+        m->kernel[strspn(m->kernel, signs)])
         m->kernel[0] = '\0';
     m->is_wsl = strstr(m->kernel, "icrosoft") || gp_files_exist(files, "/usr/lib/wsl/lib");
     /* The device tree holds a list of NUL-terminated names. */

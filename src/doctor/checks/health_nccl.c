@@ -182,12 +182,13 @@ static void rebuild(struct gp_exam *exam)
                              "nvidia-peermem with it");
         return;
     }
+    const char *release = gp_exam_quoted(exam, kernel);
     if (driver[0] && kernel[0] &&
         gp_files_exist(&exam->files, gp_exam_text(exam, "/var/lib/dkms/nvidia/%s", driver)))
         gp_exam_command(exam, "build it again, with the adapters' driver that is there now",
                         "sudo dkms build --force nvidia/%s -k %s && sudo dkms install --force "
                         "nvidia/%s -k %s",
-                        driver, kernel, driver, kernel);
+                        driver, release, driver, release);
     else
         gp_exam_advice(exam, "install NVIDIA's driver again: it then builds nvidia-peermem with "
                              "the adapters' driver that is there now");
