@@ -10,7 +10,14 @@
 #include <sys/stat.h>
 
 static const char node[] = "/dev/dri/renderD";
-enum { NODE = sizeof(node) - 1, DRM = 226, FIRST = 128, SHIFT = 100000, USERS = 65536 };
+enum {
+    NODE = sizeof(node) - 1,
+    DRM = 226,
+    FIRST = 128,
+    SHIFT = 100000,
+    USERS = 65536,
+    DEVICES = 32
+};
 
 /* "/dev/dri/renderD128 dev/…", or the first one of all: "/dev/dri dev/dri none bind" */
 static const char *file_of(struct gp_exam *exam, const char *value)
@@ -54,6 +61,16 @@ static bool may_open(const struct gp_lxc_render *render)
            minor >= FIRST + 64 || (render->allowed >> (minor - FIRST) & 1);
 }
 
+/* "dev0: /dev/ttyUSB0" */
+static void take_device(struct gp_lxc_render *render, const char *line, const char *value)
+{
+    char *end;
+    unsigned long place = strtoul(line + 3, &end, 10);
+    if (end > line + 3 && *end == ':' && place < DEVICES)
+        render->devices |= 1U << place;
+    render->is_given = render->is_given || strstr(value, node);
+}
+
 static bool is_key(const char *line, size_t n, const char *key)
 {
     return n == strlen(key) && strncmp(line, key, n) == 0;
@@ -67,8 +84,8 @@ void gp_lxc_render_line(struct gp_exam *exam, struct gp_lxc_render *render, cons
         render->is_unprivileged = *value == '1';
     else if (is_key(line, n, "lxc.idmap"))
         render->is_mapped = true;
-    else if (n > 3 && strncmp(line, "dev", 3) == 0 && strstr(value, node))
-        render->is_given = true;
+    else if (n > 3 && strncmp(line, "dev", 3) == 0)
+        take_device(render, line, value);
     else if (is_key(line, n, "lxc.mount.entry") && file_of(exam, value)) {
         render->file = file_of(exam, value);
         render->line = line;
@@ -96,13 +113,17 @@ static bool has_devices(const struct gp_exam *exam)
 static void give_device(struct gp_exam *exam, const struct gp_lxc_render *render, const char *path,
                         const char *id)
 {
+    unsigned place = 0;
+    while (place < DEVICES - 1 && (render->devices >> place & 1))
+        place++;
     gp_exam_advice(exam, "delete the line %s in %s", render->line, path);
     gp_exam_command(exam,
-                    "with the number of group render in the container (getent group render there), "
-                    "and with the next free device if it has some",
-                    "pct set %s --dev0 %s,gid=$(pct exec %s -- getent group render | cut "
+                    "while it runs, with the number of its group render; if it has none, with that "
+                    "of another group of the program's user",
+                    "pct set %s --dev%u %s,gid=$(pct exec %s -- getent group render | cut "
                     "-d: -f3)",
-                    gp_exam_quoted(exam, id), render->file, gp_exam_quoted(exam, id));
+                    gp_exam_quoted(exam, id), place, gp_exam_quoted(exam, render->file),
+                    gp_exam_quoted(exam, id));
     gp_exam_command(exam, "", "pct reboot %s", gp_exam_quoted(exam, id));
 }
 

@@ -16,6 +16,7 @@ struct gp_lxc_render {
     bool is_unprivileged;       /* users and groups have other numbers on the host */
     bool is_mapped;             /* some may have the host's, by lines of its own */
     bool is_given;              /* Proxmox creates a file of its own (dev0:) */
+    unsigned devices;           /* those of dev0 … dev31 that are in use, a bit for each */
 };
 
 /* Takes a line of the settings, with a key of n characters; `is_second`: control groups v2. */
