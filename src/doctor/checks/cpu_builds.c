@@ -233,8 +233,16 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
 
 /* ---- OpenCV ---- */
 
-/* PyPI has OpenCV only for the CPU: a program that asks for CUDA gets an error, or a warning and
- * the CPU. */
+/* Whether a program first asks whether there is CUDA: it works without it. */
+static bool asks_for_cuda(struct gp_exam *exam, const char *program)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, program, 1 << 20, NULL);
+    return text && strstr(text, "getCudaEnabledDeviceCount");
+}
+
+/* PyPI has OpenCV only for the CPU: a program that uses CUDA gets an error, or a warning and the
+ * CPU. OpenCV built for one version of Python has a library of another name: whose it is, is not
+ * known then. */
 static void check_opencv(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const char *const words[] = {"DNN_BACKEND_CUDA", "cv2.cuda.", "cv2.cuda_", NULL};
@@ -244,17 +252,17 @@ static void check_opencv(struct gp_exam *exam, const struct gp_pyenv *env)
                               ? gp_project_program(exam, env, words)
                               : NULL;
     struct gp_nvidia nv;
-    if (!program || origin_of_library(exam, env, library) == ORIGIN_GPU)
+    if (!program || origin_of_library(exam, env, library) != ORIGIN_CPU ||
+        asks_for_cuda(exam, program))
         return;
     gp_nvidia_read(&nv, exam);
     unsigned capability = nv.count > 0 ? nv.gpus[0].capability : 0;
     gp_exam_report(exam, GP_VERDICT_WARN, "OpenCV in %s is a build for the CPU", env->prefix);
     gp_exam_stands_alone(exam);
     gp_exam_evidence(exam, env->site, "%s: PyPI has none for CUDA", package->entry);
-    gp_exam_evidence(exam, program, "asks for CUDA");
+    gp_exam_evidence(exam, program, "uses CUDA");
     gp_exam_why(exam, "\"DNN module was not built with CUDA backend; switching to CPU\", or \"The "
                       "library is compiled without CUDA support\".");
-    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
     gp_exam_advice(exam,
                    "build OpenCV from its source for this Python, with opencv_contrib: cmake -D "
                    "WITH_CUDA=ON -D WITH_CUDNN=ON -D OPENCV_DNN_CUDA=ON -D CUDA_ARCH_BIN=%s -D "
@@ -262,6 +270,8 @@ static void check_opencv(struct gp_exam *exam, const struct gp_pyenv *env)
                    "toolkit and cuDNN",
                    capability ? gp_exam_text(exam, "%u.%u", capability / 10, capability % 10)
                               : "X.Y");
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "when it is built, before it is installed",
+                package->name);
 }
 
 void gp_check_cpu_builds(struct gp_exam *exam, const struct gp_pyenv *env)
