@@ -39,6 +39,10 @@ void gp_check_cuda_hidden(struct gp_exam *exam);
 /* cuda_network.c: another */
 void gp_check_cuda_network(struct gp_exam *exam);
 
+/* cuda_hidden.c: whether the name of a kernel, an environment or a script says that it is for the
+ * CPU: that it uses no GPU is meant. */
+bool gp_name_is_for_cpu(const char *name);
+
 /* cuda_nccl.c: another */
 void gp_check_cuda_nccl(struct gp_exam *exam);
 /* A setting of NCCL in the environment, which comes first, or in its files, then at *ret_place,

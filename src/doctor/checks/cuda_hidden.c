@@ -2,16 +2,17 @@
  * it is activated, and those of a kernel of Jupyter's. */
 #include "doctor/checks/cuda.h"
 #include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
 #include "doctor/exam.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/used.h"
 
-#include <ctype.h>
+#include <jansson.h>
 #include <string.h>
 
 static const char variable[] = "CUDA_VISIBLE_DEVICES";
 
-enum { MOST_TEXT = 1 << 16 };
+enum { MOST_TEXT = 1 << 16, MOST_KERNELS = 64 };
 
 /* Whether a file in JSON sets the variable to a value that hides all GPUs: "" or a negative number.
  */
@@ -39,13 +40,13 @@ static const char *text_of(struct gp_exam *exam, const char *path)
     return gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, NULL);
 }
 
-/* Whether a name says that it is for the CPU, so that the value is meant. */
-static bool is_named_for_cpu(struct gp_exam *exam, const char *name)
+bool gp_name_is_for_cpu(const char *name)
 {
-    char *lower = gp_arena_alloc(&exam->arena, strlen(name) + 1, 1);
-    for (size_t i = 0; lower && name[i]; i++)
-        lower[i] = (char)tolower((unsigned char)name[i]);
-    return lower && strstr(lower, "cpu");
+    static const char *const words[] = {"cpu", "nogpu", "no-gpu", "no_gpu", "no gpu"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return false;
 }
 
 /* ---- conda ---- */
@@ -55,18 +56,51 @@ static void check_conda(struct gp_exam *exam, const struct gp_pyenv *env)
     const char *path = gp_exam_text(exam, "%s/conda-meta/state", env->prefix), *value;
     const char *slash = strrchr(env->prefix, '/');
     if (env->kind != GP_PYENV_CONDA || gp_pyenv_frameworks(env) == 0 ||
-        !is_hiding(text_of(exam, path), &value) || is_named_for_cpu(exam, slash ? slash + 1 : ""))
+        !is_hiding(text_of(exam, path), &value) || gp_name_is_for_cpu(slash ? slash + 1 : ""))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s hides all GPUs from the programs of %s", variable,
                    env->prefix);
     gp_exam_evidence(exam, path, "%s=%s", variable, value);
     gp_exam_why(exam, "conda sets it whenever the environment is activated.");
-    gp_exam_command(exam, "then activate the environment again",
-                    "conda env config vars unset -p %s %s", gp_exam_quoted(exam, env->prefix),
-                    variable);
+    const char *program = gp_conda_program(exam, env);
+    if (strcmp(program, "conda") == 0)
+        gp_exam_command(exam, "then activate the environment again",
+                        "%s env config vars unset -p %s %s", program,
+                        gp_exam_quoted(exam, env->prefix), variable);
+    else /* others have no such command */
+        gp_exam_advice(exam, "remove it from \"env_vars\" in that file, and activate the "
+                             "environment again");
 }
 
 /* ---- Jupyter ---- */
+
+/* The program that a kernel starts, its Python; "": unknown. */
+static const char *program_of(struct gp_exam *exam, const char *text)
+{
+    json_t *kernel = text ? json_loads(text, 0, NULL) : NULL;
+    const char *program = json_string_value(json_array_get(json_object_get(kernel, "argv"), 0));
+    program = program ? gp_exam_text(exam, "%s", program) : "";
+    json_decref(kernel);
+    return program;
+}
+
+static const char *kernel_path(struct gp_exam *exam, const char *folder, const char *name)
+{
+    return gp_exam_text(exam, "%s/%s/kernel.json", folder, name);
+}
+
+/* Whether another kernel in a folder starts the same Python, and does not hide the GPUs. */
+static bool has_other(struct gp_exam *exam, const char *folder, char **names, long n,
+                      const char *program)
+{
+    const char *value;
+    for (long i = 0; program[0] && i < n; i++) {
+        const char *text = text_of(exam, kernel_path(exam, folder, names[i]));
+        if (text && !is_hiding(text, &value) && strcmp(program_of(exam, text), program) == 0)
+            return true;
+    }
+    return false;
+}
 
 /* The kernels in a folder. One that hides the GPUs beside another one of the same Python is meant
  * for the CPU. */
@@ -75,14 +109,15 @@ static void check_kernels(struct gp_exam *exam, const char *folder)
     char **names;
     const char *value;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    n = n < MOST_KERNELS ? n : MOST_KERNELS;
     for (long i = 0; i < n; i++) {
-        const char *path = gp_exam_text(exam, "%s/%s/kernel.json", folder, names[i]);
+        const char *path = kernel_path(exam, folder, names[i]);
         const char *text = text_of(exam, path);
         const char *title = text ? strstr(text, "\"display_name\"") : NULL;
         const char *line =
             title ? gp_exam_text(exam, "%.*s", (int)strcspn(title, "\n,}"), title) : "";
-        if (!is_hiding(text, &value) || is_named_for_cpu(exam, names[i]) ||
-            is_named_for_cpu(exam, line))
+        if (!is_hiding(text, &value) || gp_name_is_for_cpu(names[i]) || gp_name_is_for_cpu(line) ||
+            has_other(exam, folder, names, n, program_of(exam, text)))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "%s hides all GPUs from notebooks with Jupyter's kernel %s", variable,
