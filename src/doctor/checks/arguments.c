@@ -1,8 +1,11 @@
 /* Programs that are started with an argument, or have a setting, by which they compute on the CPU.
  */
+#include "doctor/checks/cuda.h"
 #include "doctor/checks/system.h"
 #include "doctor/exam.h"
+#include "doctor/readers/gfxchip.h"
 #include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/services.h"
 
@@ -148,7 +151,7 @@ static void find_comfy(struct gp_exam *exam, const char *folder, struct found re
         bool is_on_cpu = starts_on_cpu(exam, path, &line);
         if (line == 0)
             continue;
-        if (!is_on_cpu || strstr(names[i], "cpu")) {
+        if (!is_on_cpu || gp_name_is_for_cpu(names[i])) {
             *count = before;
             return;
         }
@@ -173,11 +176,14 @@ static void find_invoke(struct gp_exam *exam, const char *folder, struct found r
                                "-E 's/^( *device:) cpu/\\1 auto/'"});
 }
 
-/* Programs of AI that are not packaged are in a folder of the user's, or below /opt. */
+/* Programs of AI that are not packaged are in a folder of the user's, or below /opt. A chip in the
+ * CPU does not count: they would fail without the argument. */
 static void find_folders(struct gp_exam *exam, struct found ret[MOST], size_t *count)
 {
     const char *const above[] = {gp_machine_variable(&exam->machine, "HOME"), "/opt"};
     char **names;
+    if (!gp_nvidia_is_there(exam) && !gp_gfx_has_card(&exam->machine))
+        return;
     for (size_t a = 0; a < GP_ARRAY_LEN(above); a++) {
         long n = above[a] ? gp_files_list(&exam->files, &exam->arena, above[a], &names) : 0;
         for (long i = 0; i < n; i++) {
@@ -193,6 +199,15 @@ static void find_folders(struct gp_exam *exam, struct found ret[MOST], size_t *c
 
 /* ---- settings of a user ---- */
 
+static bool has_package(struct gp_exam *exam, const char *name)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++)
+        if (gp_pyenv_package(&envs->list[i], name))
+            return true;
+    return false;
+}
+
 /* Accelerate writes it by itself where PyTorch found no GPU, and all its programs heed it later. */
 static void find_accelerate(struct gp_exam *exam, struct found ret[MOST], size_t *count)
 {
@@ -203,7 +218,7 @@ static void find_accelerate(struct gp_exam *exam, struct found ret[MOST], size_t
     const char *text = *folder ? text_of(exam, path) : NULL;
     unsigned line = 0;
     while ((setting = next_line(exam, &text, &line)))
-        if (strcmp(setting, " use_cpu: true") == 0)
+        if (strcmp(setting, " use_cpu: true") == 0 && has_package(exam, "accelerate"))
             add(ret, count,
                 (struct found){PLACE_SETTING, "Accelerate", path,
                                gp_exam_text(exam, "%s:%u", path, line), "use_cpu: true",

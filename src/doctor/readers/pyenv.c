@@ -43,6 +43,7 @@ static const char *const wanted[] = {
     "bitsandbytes",
     "flash-attn*",
     "apex",
+    "accelerate",
     "xformers",
     "cudatoolkit",
     "cuda-version",
