@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static bool is_of_uv(struct gp_exam *exam, const struct gp_pyenv *env)
 {
@@ -50,6 +51,28 @@ static void keep_in_project(struct gp_exam *exam, const char *project, const cha
     gp_exam_link(exam, "https://docs.astral.sh/uv/guides/integration/pytorch/");
 }
 
+static const char of_poetry[] = "/pypoetry/virtualenvs/";
+
+/* Whether an environment is that of a project: Poetry names it by the project's name, in lower
+ * case, a hash and the version of Python: "x-Ab3dE_9k-py3.10". */
+static bool is_named_for(struct gp_exam *exam, const char *base, const char *project)
+{
+    enum { HASH = 8, MOST_NAME = 42, MOST_TEXT = 1 << 16 };
+    static const char key[] = "\nname = \"";
+    const char *path = gp_exam_text(exam, "%s/pyproject.toml", project);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, NULL);
+    const char *name = text ? strstr(text, key) : NULL, *end = strstr(base, "-py");
+    for (const char *p = end; p; p = strstr(p + 1, "-py"))
+        end = p;
+    if (!name || !end)
+        return false;
+    name += sizeof(key) - 1;
+    size_t n = strcspn(name, "\"\n");
+    n = n < MOST_NAME ? n : MOST_NAME;
+    return (size_t)(end - base) == n + 1 + HASH && base[n] == '-' &&
+           strncasecmp(base, name, n) == 0;
+}
+
 /* The project whose lock file an environment of Poetry follows: around it, or where the user works.
  * NULL: none. */
 static const char *project_of_poetry(struct gp_exam *exam, const struct gp_pyenv *env)
@@ -58,7 +81,7 @@ static const char *project_of_poetry(struct gp_exam *exam, const struct gp_pyenv
     const char *slash = strrchr(env->prefix, '/');
     if (slash && strcmp(slash, "/.venv") == 0)
         project = gp_exam_text(exam, "%.*s", (int)(slash - env->prefix), env->prefix);
-    else if (!strstr(env->prefix, "/pypoetry/virtualenvs/"))
+    else if (!strstr(env->prefix, of_poetry) || !project || !is_named_for(exam, slash + 1, project))
         return NULL;
     bool is_locked =
         project && gp_files_exist(&exam->files, gp_exam_text(exam, "%s/poetry.lock", project));
@@ -136,6 +159,9 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
         const char *project = how == GP_PIP_REMOVE ? NULL : project_of_poetry(exam, env);
         if (project)
             keep_in_poetry(exam, project, packages);
+        else if (how != GP_PIP_REMOVE && strstr(env->prefix, of_poetry))
+            gp_exam_advice(exam, "and the same versions in its project's pyproject.toml: otherwise "
+                                 "poetry install changes it back");
     }
 }
 
