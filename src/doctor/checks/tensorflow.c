@@ -103,20 +103,49 @@ static bool report_only_ptx(struct gp_exam *exam, const struct gp_case *c,
     return true;
 }
 
+/* GPUs that CUDA before 11 does not know. */
+static size_t count_newer(const struct gp_nvidia *nv)
+{
+    enum { FIRST = 80 };
+    size_t count = 0;
+    for (size_t i = 0; i < nv->count; i++)
+        count += nv->gpus[i].capability >= FIRST;
+    return count;
+}
+
+/* A TensorFlow for CUDA 11 or newer, in place of this version. */
+static void propose_newer(struct gp_exam *exam, const struct gp_pyenv *env, const char *version,
+                          const struct gp_nvidia *nv)
+{
+    static const char newest[] = "525", old[] = "tensorflow-gpu";
+    if (gp_version_major(version) < 2) {
+        gp_exam_advice(exam,
+                       "%s the image of NVIDIA's build of TensorFlow 1.15, "
+                       "nvcr.io/nvidia/tensorflow:%s-tf1-py3",
+                       exam->machine.container ? "start from" : "use",
+                       gp_driver_reaches(nv->driver, newest) ? "23.03" : "20.12");
+    } else if (env->kind == GP_PYENV_CONDA && gp_pyenv_package(env, "tensorflow-base")) {
+        gp_exam_command(exam, "a build for CUDA 11 or newer, in an environment of its own",
+                        "%s create -n tf -c conda-forge 'tensorflow=*=cuda*'",
+                        gp_conda_program(exam, env));
+    } else {
+        if (gp_pyenv_package(env, old))
+            gp_exam_pip(exam, env, GP_PIP_REMOVE, "it has the same files", old);
+        gp_exam_pip(exam, env, GP_PIP_ADD, "the first version for CUDA 11, or a newer one",
+                    "'tensorflow>=2.4'");
+    }
+}
+
 /* CUDA before 11 does not know these GPUs: what a build for it has as PTX is compiled for minutes
  * at every start, and cuBLAS and cuDNN of that CUDA have nothing for them. */
 static bool report_old_cuda(struct gp_exam *exam, const struct gp_case *c,
                             const struct gp_nvidia *nv)
 {
-    enum { FIRST = 80 };
-    static const char cuda_11[] = "11.0", newest[] = "525";
-    size_t count = 0;
-    for (size_t i = 0; i < nv->count; i++)
-        count += nv->gpus[i].capability >= FIRST;
+    static const char cuda_11[] = "11.0";
+    size_t count = count_newer(nv);
     if (count == 0 || count < nv->count || strchr(c->version, '+') ||
         gp_version_compare(c->cuda, cuda_11) >= 0)
         return false;
-    bool is_1 = gp_version_major(c->version) < 2;
     gp_exam_report(exam, gp_tensorflow_verdict(exam, c),
                    "TensorFlow %s in %s is for CUDA %s, which does not know %s", c->version,
                    c->env->prefix, c->cuda, gp_nvidia_gpu_words(exam, &nv->gpus[0]));
@@ -124,26 +153,15 @@ static bool report_old_cuda(struct gp_exam *exam, const struct gp_case *c,
     gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
     gp_exam_why(exam, "CUDA 11 is the first for this GPU. Older builds seem to hang for minutes, "
                       "and operations fail in cuBLAS or cuDNN, or give wrong results.");
-    if (is_1)
-        gp_exam_advice(exam,
-                       "%s the image of NVIDIA's build of TensorFlow 1.15, "
-                       "nvcr.io/nvidia/tensorflow:%s-tf1-py3",
-                       exam->machine.container ? "start from" : "use",
-                       gp_driver_reaches(nv->driver, newest) ? "23.03" : "20.12");
-    else if (c->env->kind == GP_PYENV_CONDA && gp_pyenv_package(c->env, "tensorflow-base"))
-        gp_exam_command(exam, "a build for CUDA 11 or newer, in an environment of its own",
-                        "%s create -n tf -c conda-forge 'tensorflow=*=cuda*'",
-                        gp_conda_program(exam, c->env));
-    else
-        gp_exam_pip(exam, c->env, GP_PIP_ADD, "the first version for CUDA 11, or a newer one",
-                    "'tensorflow>=2.4'");
+    propose_newer(exam, c->env, c->version, nv);
     return true;
 }
 
 /* conda's builds have "gpu", "cuda" or no GPU in their name:
  * "tensorflow-2.12.0-mkl_py311h34a0fa1_0".
  */
-static bool is_conda_cpu(struct gp_exam *exam, const struct gp_pyenv *env)
+static bool is_conda_cpu(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_nvidia *nv)
 {
     static const char first[] = "2.6"; /* of conda-forge's builds for GPUs */
     const struct gp_pypackage *base = gp_pyenv_package(env, "tensorflow-base");
@@ -157,7 +175,10 @@ static bool is_conda_cpu(struct gp_exam *exam, const struct gp_pyenv *env)
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/conda-meta", env->prefix), "%s", base->entry);
     gp_exam_why(exam, "conda has several builds of each version, and chose one for the CPU.");
     const char *program = gp_conda_program(exam, env), *prefix = gp_exam_quoted(exam, env->prefix);
-    if (gp_version_compare(base->version, first) < 0) /* conda's own channel has a package for it */
+    bool is_old = gp_version_compare(base->version, first) < 0; /* conda's own are for CUDA 10 */
+    if (is_old && count_newer(nv) > 0)
+        propose_newer(exam, env, base->version, nv);
+    else if (is_old)
         gp_exam_command(exam, "the same version for GPUs", "%s install -p %s tensorflow-gpu=%s",
                         program, prefix, base->version);
     else
@@ -179,7 +200,7 @@ void gp_check_tensorflow(struct gp_exam *exam)
     for (size_t i = 0; cases && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         const struct gp_pypackage *package = gp_tensorflow_package(env);
-        if (is_conda_cpu(exam, env) || !package ||
+        if (is_conda_cpu(exam, env, &nv) || !package ||
             !gp_pyenv_path(env, build_info_of(exam, env), path))
             continue;
         read_tensorflow(exam, env, package, &tf);
