@@ -104,6 +104,22 @@ static bool is_refusal(const char *mask)
     return !mask[0] || strcmp(mask, "NoDevFiles") == 0;
 }
 
+/* Whether the scheduler says that it gave the job GPUs: the value that hides them is another's. */
+static bool has_gpus_of_job(const struct gp_exam *exam)
+{
+    static const struct {
+        const char *variable;
+        bool is_number; /* of GPUs; otherwise it lists them */
+    } given[] = {
+        {"SLURM_JOB_GPUS"}, {"SLURM_STEP_GPUS"}, {"SLURM_GPUS_ON_NODE", true}, {"PBS_NGPUS", true}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(given); i++) {
+        const char *value = gp_machine_variable(&exam->machine, given[i].variable);
+        if (value && value[0] && !(given[i].is_number && strcmp(value, "0") == 0))
+            return true;
+    }
+    return false;
+}
+
 /* How to request a GPU from the scheduler whose job this is (Slurm: by its word); NULL: it is in
  * none. */
 static const char *request_of_job(const struct gp_exam *exam, bool is_slurm)
@@ -143,13 +159,15 @@ static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, 
         gp_exam_why(exam, "CUDA reads the list up to the first entry that names no GPU; a "
                           "duplicate entry hides all GPUs.");
     bool is_slurm = strcmp(mask, "NoDevFiles") == 0;
-    const char *request = is_refusal(mask) ? request_of_job(exam, is_slurm) : NULL;
+    bool is_given = !is_slurm && has_gpus_of_job(exam);
+    const char *request = is_refusal(mask) && !is_given ? request_of_job(exam, is_slurm) : NULL;
     if (request)
         gp_exam_advice(exam, "%s", request);
     if (!is_slurm)
         gp_exam_command(exam,
-                        request ? "only if the GPUs of this machine are not shared by jobs"
-                                : "show all GPUs",
+                        request    ? "only if the GPUs of this machine are not shared by jobs"
+                        : is_given ? "only if nvidia-smi -L lists no other job's GPUs"
+                                   : "show all GPUs",
                         "unset CUDA_VISIBLE_DEVICES");
 }
 

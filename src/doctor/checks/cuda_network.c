@@ -6,6 +6,7 @@
 #include "doctor/readers/searchpath.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char interfaces[] = "/sys/class/net";
 
@@ -42,16 +43,29 @@ static void show_list(struct gp_exam *exam, const char *folder, char **names, lo
     gp_exam_evidence(exam, folder, "%s", list);
 }
 
-static void report(struct gp_exam *exam, size_t i, const char *value, const char *file)
+/* With one GPU, it is a shell's startup file that other machines share. */
+static enum gp_verdict verdict_of(struct gp_exam *exam)
 {
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
-    /* With one GPU, it is a shell's startup file that other machines share. */
-    gp_exam_report(exam, nv.gpu_count == 1 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
-                   "%s names no network interface of this machine: %s", variables[i].name, value);
+    return nv.gpu_count == 1 ? GP_VERDICT_INFO : GP_VERDICT_WARN;
+}
+
+static void report(struct gp_exam *exam, size_t i, const char *value, const char *file)
+{
+    gp_exam_report(exam, verdict_of(exam), "%s names no network interface of this machine: %s",
+                   variables[i].name, value);
     gp_exam_evidence(exam, file ? file : variables[i].name, "%s", value);
     if (!file)
         gp_exam_assignments(exam, variables[i].name);
+}
+
+/* Whether NCCL is to exchange data through TCP: what it could choose among is not used. */
+static bool is_through_tcp(struct gp_exam *exam)
+{
+    const char *place, *off = gp_nccl_value(exam, "NCCL_IB_DISABLE", &place);
+    const char *net = gp_nccl_value(exam, "NCCL_NET", &place);
+    return (off && strcmp(off, "1") == 0) || (net && strcasecmp(net, "Socket") == 0);
 }
 
 /* NCCL's choice among the adapters of InfiniBand and RoCE: if it names none, the GPUs of several
@@ -64,9 +78,9 @@ static void check_adapters(struct gp_exam *exam)
     long count = value && value[0] && value[0] != '^'
                      ? gp_files_list(&exam->files, &exam->arena, folder, &names)
                      : 0;
-    if (count <= 0 || names_one(value, true, names, count))
+    if (count <= 0 || names_one(value, true, names, count) || is_through_tcp(exam))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%s names no network adapter of this machine: %s", name,
+    gp_exam_report(exam, verdict_of(exam), "%s names no network adapter of this machine: %s", name,
                    value);
     gp_exam_evidence(exam, file ? file : name, "%s", value);
     if (!file)
