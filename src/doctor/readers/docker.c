@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_TEXT = 1 << 20, MOST_LOG = 1 << 16 };
 static const char settings_path[] = "/etc/docker/daemon.json";
@@ -153,11 +154,26 @@ const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_conta
     return printed_of(exam, all, *ret_length, ret_length);
 }
 
+/* Whether a log with this time in its name, "2023-07-26_14-22-05", is of a container's present
+ * start. The name is in the container's own time, which need not be UTC as the start's is: then
+ * only what is later in all time zones. */
+static bool is_since_start(struct gp_exam *exam, const struct gp_docker_container *c,
+                           const char *name)
+{
+    enum { FARTHEST = 14 * 3600 };
+    const char *zone = gp_docker_variable(c, "TZ");
+    bool is_utc = (!zone || strstr(zone, "UTC")) && !gp_docker_source(exam, c, "/etc/localtime");
+    struct tm at = {0}, start = {0};
+    return strptime(name, "%Y-%m-%d_%H-%M-%S", &at) &&
+           strptime(started_at(c), "%Y-%m-%dT%H:%M:%S", &start) &&
+           timegm(&at) - (is_utc ? 0 : FARTHEST) >= timegm(&start);
+}
+
 const char *gp_docker_jellyfin(struct gp_exam *exam, const struct gp_docker_container *container,
                                const char **ret_path, size_t *ret_length)
 {
     static const char begin[] = "FFmpeg.Transcode-"; /* and "2023-07-26_14-22-05" */
-    enum { BEGIN = sizeof(begin) - 1, DAY = 10 };
+    enum { BEGIN = sizeof(begin) - 1 };
     const char *config = gp_docker_source(exam, container, "/config");
     const char *folder = config ? gp_exam_text(exam, "%s/log", config) : NULL;
     char **names;
@@ -165,7 +181,7 @@ const char *gp_docker_jellyfin(struct gp_exam *exam, const struct gp_docker_cont
     *ret_length = 0;
     while (last >= 0 && strncmp(names[last], begin, BEGIN) != 0)
         last--;
-    if (last < 0 || strncmp(names[last] + BEGIN, started_at(container), DAY) < 0)
+    if (last < 0 || !is_since_start(exam, container, names[last] + BEGIN))
         return NULL;
     *ret_path = gp_exam_text(exam, "%s/%s", folder, names[last]);
     return gp_files_tail(&exam->files, &exam->arena, *ret_path, MOST_LOG, ret_length);
