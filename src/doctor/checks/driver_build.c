@@ -269,6 +269,52 @@ static bool fix_backported(struct gp_exam *exam, const char *kernel)
     return true;
 }
 
+/* The packages of exactly this kernel, quoted; "": none. */
+static const char *packages_of(struct gp_exam *exam, const char *kernel)
+{
+    static const char *const words[] = {"linux-headers-", "linux-image-", "linux-modules-", NULL};
+    struct gp_package *packages;
+    const char *names = "";
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++) {
+        const char *at = strstr(packages[i].name, kernel);
+        if (at && at[-1] == '-' && at[strlen(kernel)] == '\0')
+            names = gp_exam_text(exam, "%s %s", names, gp_exam_quoted(exam, packages[i].name));
+    }
+    return names;
+}
+
+/* A kernel from outside of the distribution, next to a running one that has the module: nobody
+ * promises that the release's driver builds for it, and until it does, or the kernel is gone, dpkg
+ * fails at the kernel's packages each time. */
+static bool fix_foreign_kernel(struct gp_exam *exam, const char *kernel)
+{
+    const struct gp_machine *m = &exam->machine;
+    bool has_dpkg = m->distro == GP_DISTRO_DEBIAN || m->distro == GP_DISTRO_UBUNTU;
+    const char *packages = has_dpkg ? packages_of(exam, kernel) : "";
+    if (!packages[0] || strcmp(kernel, m->kernel) == 0 || !gp_install_of(exam)->module[0] ||
+        !gp_kernels_is_of_others(kernel))
+        return false;
+    gp_exam_why(exam,
+                "The source of driver %s does not compile for this kernel, which is not from %s: "
+                "the driver is older than the kernel.",
+                gp_install_of(exam)->version, m->distro_name);
+    gp_exam_command(exam,
+                    gp_exam_text(exam, "stay with kernel %s, which has the module", m->kernel),
+                    "sudo apt purge%s", packages);
+    gp_exam_command(exam, "finish what the failed build has interrupted",
+                    "sudo dpkg --configure -a");
+    gp_exam_advice(exam, "or keep that kernel, and install a newer driver that is made for it, if "
+                         "the release, its backports or NVIDIA's repository has one for this GPU");
+    return true;
+}
+
+/* A kernel that is newer than the release, from its backports or from others. */
+static bool fix_newer_kernel(struct gp_exam *exam, const char *kernel)
+{
+    return fix_backported(exam, kernel) || fix_foreign_kernel(exam, kernel);
+}
+
 /* The package with the module was built, but dnf did not install it: the rest of the driver has
  * another version, from another repository or from before an update that was not finished. */
 static void fix_refused_package(struct gp_exam *exam, const char *kernel)
@@ -428,7 +474,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     }
     if (strstr(error, "unrecognized") && fix_with_toolset(exam, kernel))
         return;
-    if (!wants_compiler && !wants_headers && fix_backported(exam, kernel))
+    if (!wants_compiler && !wants_headers && fix_newer_kernel(exam, kernel))
         return;
     if (strstr(error, "unrecognized command"))
         fix_compiler(exam, gcc_of_kernel(exam), true);

@@ -158,14 +158,25 @@ static void leave_mainline(struct gp_exam *exam, const char *kernel)
     gp_exam_advice(exam, "or update to the release of Ubuntu that this kernel was built for");
 }
 
-/* NULL: they are installed, or not here. */
+/* Whether a compiler has read the kernel's headers and rejected the module's source. The postinst
+ * of the headers builds the module: if that fails, the headers stay half-configured, as a
+ * consequence, though all their files are there. */
+static bool is_source_rejected(struct gp_exam *exam, const char *kernel)
+{
+    const struct gp_failed_build *build = &gp_install_of(exam)->failed;
+    const char *error = build->log && strcmp(build->kernel, kernel) == 0 ? build->error : "";
+    return strstr(error, ": error: ") && (strstr(error, ".c:") || strstr(error, ".h:"));
+}
+
+/* NULL: they are installed, or not here, or are not what has stopped the build. */
 static const struct gp_package *unfinished_headers(struct gp_exam *exam, const char *kernel)
 {
     const char *const words[] = {gp_exam_text(exam, "linux-headers-%s", kernel), NULL};
     struct gp_package *packages;
     long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
     for (long i = 0; i < n; i++)
-        if (strcmp(packages[i].name, words[0]) == 0 && gp_packages_is_broken(&packages[i]))
+        if (strcmp(packages[i].name, words[0]) == 0 && gp_packages_is_broken(&packages[i]) &&
+            (strcmp(packages[i].state, "half-installed") == 0 || !is_source_rejected(exam, kernel)))
             return &packages[i];
     return NULL;
 }

@@ -103,6 +103,17 @@ static const char *full_disk(struct gp_exam *exam, const char *path)
     return found;
 }
 
+/* Whether a package is of a kernel for which driver.build reports that the module cannot be built:
+ * its postinst does that, and stops. */
+static bool is_of_failed_build(struct gp_exam *exam, const char *name)
+{
+    const struct gp_failed_build *build = &gp_install_of(exam)->failed;
+    const struct gp_finding *f = exam->findings;
+    while (f && strcmp(f->check->id, "driver.build") != 0)
+        f = f->next;
+    return f && build->log && build->kernel[0] && strstr(name, build->kernel);
+}
+
 /* Packages without which the next kernel has no driver, and apt installs no other one. */
 static void report_broken_kernel(struct gp_exam *exam)
 {
@@ -113,6 +124,9 @@ static void report_broken_kernel(struct gp_exam *exam)
     long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
     for (long i = 0; i < n && !broken; i++)
         broken = gp_packages_is_broken(&packages[i]) ? &packages[i] : NULL;
+    for (long i = 0; i < n; i++) /* then others wait for it */
+        if (gp_packages_is_broken(&packages[i]) && is_of_failed_build(exam, packages[i].name))
+            return;
     if (!broken)
         return;
     const char *full = full_disk(exam, term_log);

@@ -91,7 +91,7 @@ bool gp_kernels_is_mainline(const char *kernel)
 
 bool gp_kernels_is_of_others(const char *kernel)
 {
-    static const char *const words[] = {"-liquorix-", "-xanmod", "-zabbly"};
+    static const char *const words[] = {"-liquorix-", "-surface", "-xanmod", "-zabbly"};
     for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
         if (strstr(kernel, words[i]))
             return true;
