@@ -5,6 +5,7 @@
 #include "doctor/checks/driver_wish.h"
 #include "doctor/lines.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/processes.h"
 #include "doctor/readers/services.h"
 
 #include <stdlib.h>
@@ -291,6 +292,62 @@ static bool report_picture(struct gp_exam *exam, const char *path, const char *w
     return true;
 }
 
+/* A Wayland compositor of those that do not draw lost pictures anew, as GNOME's and KDE's do. NULL:
+ * none runs, or there are several GPUs, of which another one may draw. */
+static const char *lost_desktop(struct gp_exam *exam)
+{
+    static const char names[] = "cosmic-comp,Hyprland,niri,sway";
+    const struct gp_machine *m = &exam->machine;
+    struct gp_processes all = gp_processes_of(exam);
+    const char *process = NULL;
+    char name[32] = "";
+    while (m->gpu_count == m->nvidia_count && !gp_exam_is_listed(names, name) &&
+           (process = gp_processes_next(exam, &all, "")))
+        if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", process), name,
+                           sizeof(name)))
+            name[0] = '\0';
+    return process;
+}
+
+/* What such a compositor had in the GPU's memory is lost, whether or not an error shows it. */
+static bool report_desktop(struct gp_exam *exam, const char *path, const char *params,
+                           const char *where, const char *text)
+{
+    const char *process = lost_desktop(exam);
+    if (!process || strstr(params, "EnableS0ixPowerManagement: 1"))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "a suspend loses what the desktop has in GPU memory: the driver does not "
+                   "preserve it");
+    gp_exam_evidence(exam, where, "%s", text);
+    gp_exam_evidence(exam, path, "PreserveVideoMemoryAllocations: 0");
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/comm", process),
+                     "a compositor that does not restore what was lost");
+    gp_exam_why(exam, "After waking up the screen is black but for the pointer, or windows, fonts "
+                      "and pictures are blank or garbled, until the session is started again.");
+    keep_memory(exam);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
+/* Programs look for GPUs when they start: this one has found none that works. */
+static void restart_program(struct gp_exam *exam, const struct gp_log_known *failed)
+{
+    static const char folder[] = "/containers/", service[] = "ollama.service";
+    enum { SHORT_ID = 12 };
+    const char *id = strstr(failed->path, folder);
+    if (id)
+        gp_exam_command(exam, "the container that has failed", "sudo docker restart %.*s", SHORT_ID,
+                        id + sizeof(folder) - 1);
+    else if (strncmp(failed->id, "ollama.", 7) == 0 && gp_service_is_installed(exam, service))
+        gp_exam_command(exam, "", "sudo systemctl restart ollama");
+}
+
+/* Of programs to which CUDA has given no reason. */
+static const char unknown_errors[] =
+    "ollama.init-999,ollama.init-3,ollama.context-unknown,torch.unknown-error,cuda.999,"
+    "cuda.init-unknown,llama.cuda-unknown";
+
 /* Suspending loses CUDA's memory unless the module is set to keep it. */
 static void check_suspend(struct gp_exam *exam)
 {
@@ -302,9 +359,9 @@ static void check_suspend(struct gp_exam *exam)
     if (report_no_units(exam, path, params) || report_hanging(exam, path, params) ||
         !was_suspended(exam, &where, &text))
         return;
-    const struct gp_log_known *failed = gp_log_known_of(
-        exam, "ollama.init-999,ollama.init-3,ollama.context-unknown,torch.unknown-error,cuda.999");
-    if (!failed && (!params || is_kept || report_picture(exam, path, where, text)))
+    const struct gp_log_known *failed = gp_log_known_of(exam, unknown_errors);
+    if (!failed && (!params || is_kept || report_picture(exam, path, where, text) ||
+                    report_desktop(exam, path, params, where, text)))
         return;
     if (failed)
         gp_exam_report(exam, GP_VERDICT_WARN,
@@ -322,6 +379,8 @@ static void check_suspend(struct gp_exam *exam)
                       "nvidia_uvm is reloaded, and a Wayland desktop may be broken.");
     gp_exam_command(exam, "when no program uses the GPU",
                     "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
+    if (failed)
+        restart_program(exam, failed);
     const char *session = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
     bool is_wayland = session && strcmp(session, "wayland") == 0;
     if (is_kept || (!failed && !is_wayland))

@@ -100,14 +100,15 @@ bool gp_docker_has_gpus(const struct gp_docker_container *container)
 /* The lines of a container's log from this time on: {…,"time":"2023-07-26T14:22:05.000000000Z"} */
 static const char *lines_since(const char *all, size_t *length, const char *start)
 {
-    static const char key[] = "\"time\":\"";
+    static const char key[] = "\"time\":";
     enum { KEY = sizeof(key) - 1, SECONDS = sizeof("2023-07-26T14:22:05") - 1 };
     const char *line;
     size_t n;
     struct gp_lines lines = gp_lines_of(all, all ? *length : 0);
     while (gp_lines_next(&lines, &line, &n)) {
         const char *at = memmem(line, n, key, KEY);
-        if (at && line + n - at >= KEY + SECONDS && strncmp(at + KEY, start, SECONDS) >= 0) {
+        at = at ? at + KEY + strspn(at + KEY, " \"") : NULL; /* a copy may have been written anew */
+        if (at && line + n - at >= SECONDS && strncmp(at, start, SECONDS) >= 0) {
             *length -= (size_t)(line - all);
             return line;
         }
