@@ -128,7 +128,7 @@ static const char *own_copy(struct gp_exam *exam, const struct user *user, const
 /* What the user may not use of what the container is given. */
 struct denied {
     const char *computing, *video; /* the first file of each kind; NULL: none */
-    unsigned computing_group, video_group;
+    struct gp_access computing_access, video_access;
     bool is_any_open;  /* one for video may be used */
     bool is_copy_seen; /* all are judged by the container's own copies */
 };
@@ -147,9 +147,9 @@ static void look_at(struct gp_exam *exam, const struct user *user, const char *p
     if (access.may_use)
         ret->is_any_open = ret->is_any_open || !is_computing;
     else if (is_computing)
-        ret->computing = gp_exam_text(exam, "%s", path), ret->computing_group = access.group;
+        ret->computing = gp_exam_text(exam, "%s", path), ret->computing_access = access;
     else if (!ret->video)
-        ret->video = gp_exam_text(exam, "%s", path), ret->video_group = access.group;
+        ret->video = gp_exam_text(exam, "%s", path), ret->video_access = access;
 }
 
 static void look_at_all(struct gp_exam *exam, const struct gp_docker_container *c,
@@ -199,18 +199,55 @@ static void propose_image(struct gp_exam *exam, const struct gp_docker_container
     propose(exam, c, group);
 }
 
-static void report(struct gp_exam *exam, const struct gp_docker_container *c,
-                   const struct user *user, const char *path, unsigned group, bool is_copy_seen)
+/* Whether the file's mode keeps its group out, too. */
+static bool is_closed(const struct gp_access *access)
 {
-    /* Without a process that shows them, the image may have more groups for the user; and an init
-     * that is root may have opened the container's own copy of the file to everybody. */
-    bool is_sure =
-        is_copy_seen || (user->process && !user->program) || gp_docker_denied_line(exam, c);
-    gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "container %s has no permission to use the GPU: its user %u is not in the "
-                   "group of %s, %u",
-                   c->name, user->who.user, path, group);
-    gp_exam_evidence(exam, path, "group %u", group);
+    return (access->mode & 0060) != 0060;
+}
+
+/* Whether the scripts of an image's init are known to have left the mode as it is: those that open
+ * the container's own copy of a file say so. */
+static bool has_left_mode(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char script[] = "-gid-video: ", opens[] = "attempting to fix inside";
+    size_t length = 0;
+    const char *text = gp_docker_printed(exam, c, &length);
+    return text && strstr(text, script) && !strstr(text, opens);
+}
+
+/* Of root's own files: no group of the container helps. */
+static void fix_closed(struct gp_exam *exam, const struct gp_docker_container *c, const char *path,
+                       unsigned group)
+{
+    static const char qnap[] = "/etc/config/uLinux.conf";
+    if (gp_files_exist(&exam->files, qnap)) {
+        gp_exam_command(exam, "as admin; until the next boot", "chmod 666 %s", path);
+        gp_exam_command(exam, "docker copies the mode when it starts the container",
+                        "docker restart %s", gp_exam_quoted(exam, c->name));
+        gp_exam_advice(exam,
+                       "QTS makes the file anew at each boot: put this chmod into its autorun.sh, "
+                       "with \"Run user defined startup processes\" on in the control panel");
+        return;
+    }
+    if (group == 0) {
+        gp_exam_advice(exam,
+                       "only root may use the file: give it to group render with a udev rule, "
+                       "then create the container again with --group-add and the number of "
+                       "that group");
+        return;
+    }
+    gp_exam_advice(exam, "only root may use the file: let its group do so, too, with a udev rule "
+                         "(MODE=\"0660\")");
+    propose(exam, c, group);
+}
+
+static void show_denied(struct gp_exam *exam, const struct gp_docker_container *c,
+                        const struct user *user, const char *path, const struct gp_access *access)
+{
+    if (is_closed(access))
+        gp_exam_evidence(exam, path, "mode %04o, group %u", access->mode, access->group);
+    else
+        gp_exam_evidence(exam, path, "group %u", access->group);
     if (user->program) {
         const char *groups = user->who.groups + strspn(user->who.groups, "\t ");
         size_t n = strcspn(groups, "\n");
@@ -219,18 +256,35 @@ static void report(struct gp_exam *exam, const struct gp_docker_container *c,
         gp_exam_evidence(exam, user->program, "Groups: %.*s", (int)n, groups);
     }
     gp_docker_show_denied(exam, c);
+}
+
+static void report(struct gp_exam *exam, const struct gp_docker_container *c,
+                   const struct user *user, const char *path, const struct gp_access *access,
+                   bool is_copy_seen)
+{
+    unsigned group = access->group;
+    /* Without a process that shows them, the image may have more groups for the user; and an init
+     * that is root may have opened the container's own copy of the file to everybody. */
+    bool is_sure = is_copy_seen || (user->process && !user->program) ||
+                   gp_docker_denied_line(exam, c) || (is_closed(access) && has_left_mode(exam, c));
+    gp_exam_report(
+        exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+        "container %s has no permission to use the GPU: its user %u %s", c->name, user->who.user,
+        is_closed(access) ? gp_exam_text(exam, "may not open %s, mode %04o", path, access->mode)
+                          : gp_exam_text(exam, "is not in the group of %s, %u", path, group));
+    show_denied(exam, c, user, path, access);
     gp_exam_why(exam, "%s",
-                user->program ? "The image's init starts it with the groups that the image knows: "
-                                "this machine's group of the file is none of them."
-                              : "Groups that the user has on this machine do not count in the "
-                                "container: it gets those that it is started with.");
-    if (group > 0 && user->program)
+                is_closed(access)
+                    ? "Docker copies the file into the container with its owner and mode: only "
+                      "root may open it there, whatever groups the user has."
+                : user->program ? "The image's init starts it with the groups that the image "
+                                  "knows: this machine's group of the file is none of them."
+                                : "Groups that the user has on this machine do not count in the "
+                                  "container: it gets those that it is started with.");
+    if (is_closed(access) || group == 0)
+        fix_closed(exam, c, path, group);
+    else if (user->program)
         propose_image(exam, c, group);
-    else if (group == 0)
-        gp_exam_advice(exam,
-                       "only root may use the file: give it to group render with a udev rule, "
-                       "then create the container again with --group-add and the number of "
-                       "that group");
     else
         propose(exam, c, group);
 }
@@ -320,7 +374,7 @@ void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_cont
     look_at_all(exam, c, &user, &denied);
     /* Programs for video need no file for computing. */
     if (denied.computing && !(user.program && denied.is_any_open))
-        report(exam, c, &user, denied.computing, denied.computing_group, denied.is_copy_seen);
+        report(exam, c, &user, denied.computing, &denied.computing_access, denied.is_copy_seen);
     else if (denied.video && !denied.is_any_open)
-        report(exam, c, &user, denied.video, denied.video_group, denied.is_copy_seen);
+        report(exam, c, &user, denied.video, &denied.video_access, denied.is_copy_seen);
 }
