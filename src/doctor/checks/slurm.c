@@ -1,7 +1,9 @@
 /* What Slurm knows of this node's GPUs: slurm.conf and gres.conf. */
 #include "doctor/checks/system.h"
 
+#include "doctor/checks/log_show.h"
 #include "doctor/exam.h"
+#include "doctor/readers/log.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -153,12 +155,56 @@ static const char *missing_file(struct gp_exam *exam, const char *pattern)
     return NULL;
 }
 
+/* Whether the driver has GPUs, and nothing has created their device files since it was loaded. The
+ * driver may also be in a container, with files of its own. */
+static bool has_no_files(struct gp_exam *exam)
+{
+    static const char *const files[] = {"/dev/nvidiactl", "/dev/nvidia0",
+                                        "/run/nvidia/driver/dev/nvidiactl", NULL};
+    char **names;
+    return exam->machine.is_driver_loaded && !exam->machine.container &&
+           !gp_files_first(&exam->files, files) &&
+           gp_files_list(&exam->files, &exam->arena, "/proc/driver/nvidia/gpus", &names) > 0;
+}
+
+/* Programs of users create them by nvidia-modprobe, which slurmd does not use: it only looks. */
+static void report_no_files(struct gp_exam *exam, const char *place, const char *line,
+                            const char *missing)
+{
+    static const char folder[] = "/etc/systemd/system/slurmd.service.d";
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "nothing has created the GPUs' device files that slurmd waits for: %s is "
+                   "missing, though the driver is loaded",
+                   missing);
+    gp_exam_evidence(exam, "/proc/driver/nvidia/version", "the module %s is loaded",
+                     exam->machine.driver);
+    gp_exam_evidence(exam, "/dev/nvidiactl", "missing");
+    gp_exam_evidence(exam, place, "%s", line);
+    const struct gp_log_known *said = gp_log_known_of(exam, "slurm.nodev");
+    gp_log_show_known(exam, said ? said : gp_log_known_of(exam, "dev.nodes"));
+    gp_exam_why(exam, "Loading the module does not create them: the first program that uses a GPU "
+                      "does, such as nvidia-smi as root. slurmd does not start (\"can't stat "
+                      "gres.conf file\").");
+    gp_exam_command(exam, "create those of all GPUs now", "sudo nvidia-smi -L");
+    gp_exam_command(exam, "and at each boot, before slurmd starts", "sudo mkdir -p %s", folder);
+    gp_exam_command(exam, "",
+                    "printf '[Service]\\nExecStartPre=-/usr/bin/nvidia-smi -L\\n' | "
+                    "sudo tee %s/gpu-files.conf",
+                    folder);
+    gp_exam_command(exam, "", "sudo systemctl daemon-reload");
+}
+
 static bool report_missing(struct gp_exam *exam, const char *place, const char *line)
 {
     const char *file = value_of(exam, line, "File");
     const char *missing = file && is_for_node(exam, line) ? missing_file(exam, file) : NULL;
     if (!missing)
         return false;
+    if (has_no_files(exam)) {
+        report_no_files(exam, place, line, missing);
+        gp_exam_command(exam, "then", "sudo systemctl restart slurmd");
+        return true;
+    }
     gp_exam_report(exam, GP_VERDICT_WARN, "Slurm's list of GPUs names %s, which does not exist",
                    missing);
     gp_exam_evidence(exam, place, "%s", line);
