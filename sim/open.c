@@ -96,7 +96,7 @@ static struct gp_cli_hint hint_of(const char *dir, const char *base)
     struct gp_cli_hint hint = {""};
     char word[64];
     size_t n = 0;
-    for (; base[n] && n < sizeof(word) - 1; n++)
+    for (; n < sizeof(word) - 1 && base[n]; n++)
         word[n] = (char)tolower((unsigned char)base[n]);
     word[n] = '\0';
     char name[64];

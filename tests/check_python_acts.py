@@ -298,7 +298,7 @@ assert len(found) == 1
 found[0].signal(0)
 found[0].signal(signal.SIGTERM)
 simulated = [p for p in gpulse.processes() if p.pid != {job.pid}][0]
-refused("permission", simulated.signal)
+refused("no-device", simulated.signal)
 """)
         job.wait() # it has ended, by itself
     finally:
