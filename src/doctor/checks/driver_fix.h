@@ -65,6 +65,10 @@ bool gp_driver_has_negativo17(struct gp_exam *exam);
  * not under that of RPM Fusion's. */
 bool gp_driver_has_libraries_of_others(struct gp_exam *exam);
 
+/* RPM Fusion's package of the installed driver, by its last word, "-libs": of an old series
+ * "xorg-x11-drv-nvidia-470xx-libs"; "": the driver is of another repository. */
+const char *gp_driver_fusion_package(struct gp_exam *exam, const char *end);
+
 /* Why a module that uses a symbol is refused, if this line of a build of the driver's version says
  * so; false: it does not. */
 bool gp_driver_explain_symbol(struct gp_exam *exam, const char *error, const char *version);

@@ -42,13 +42,19 @@ static const char *series_of(struct gp_exam *exam, const char *path)
     return "";
 }
 
-static const char *package_of_fedora(struct gp_exam *exam)
+const char *gp_driver_fusion_package(struct gp_exam *exam, const char *end)
 {
     const struct gp_install *in = gp_install_of(exam);
     const char *series = series_of(exam, in->module[0] ? in->module : in->source);
     return !series[0] && gp_driver_has_libraries_of_others(exam)
-               ? "nvidia-driver-libs"
-               : gp_exam_text(exam, "xorg-x11-drv-nvidia%s-libs", series);
+               ? ""
+               : gp_exam_text(exam, "xorg-x11-drv-nvidia%s%s", series, end);
+}
+
+static const char *package_of_fedora(struct gp_exam *exam)
+{
+    const char *package = gp_driver_fusion_package(exam, "-libs");
+    return package[0] ? package : "nvidia-driver-libs";
 }
 
 /* Before Debian 9, OpenGL was a package of its own: "libgl1-nvidia-legacy-304xx-glx". */

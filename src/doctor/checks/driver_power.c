@@ -3,10 +3,12 @@
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/driver_wish.h"
+#include "doctor/checks/system.h"
 #include "doctor/lines.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/processes.h"
 #include "doctor/readers/services.h"
+#include "doctor/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +57,33 @@ static void fix_in_image(struct gp_exam *exam, const char *update)
     gp_driver_fix_reboot(exam, "");
 }
 
+/* The package of the driver that has the services, of the repository that the driver is from; "":
+ * it is in none of its own, or unknown. */
+static const char *services_package(struct gp_exam *exam)
+{
+    enum { FIRST_OF_DEBIAN = 12, FIRST_OF_FUSION = 470 }; /* branches before it have no services */
+    const struct gp_machine *m = &exam->machine;
+    if (m->distro == GP_DISTRO_FEDORA && !gp_machine_is_ostree(m) &&
+        !gp_driver_has_negativo17(exam) && gp_version_major(m->driver) >= FIRST_OF_FUSION)
+        return gp_driver_fusion_package(exam, "-power");
+    return m->distro == GP_DISTRO_DEBIAN && !gp_apt_has_nvidia(exam) &&
+                   gp_version_major(m->distro_version) >= FIRST_OF_DEBIAN
+               ? "nvidia-suspend-common"
+               : "";
+}
+
+/* Says what the next command needs, where no package is sure to have it. */
+static void advise_services(struct gp_exam *exam)
+{
+    const char *package = exam->machine.distro == GP_DISTRO_FEDORA ? services_package(exam) : "";
+    if (package[0])
+        gp_exam_advice(
+            exam, "install the driver's package that has them (%s in RPM Fusion), then:", package);
+    else
+        gp_exam_advice(exam, "install the package of the driver that has nvidia-suspend.service, "
+                             "nvidia-resume.service and nvidia-hibernate.service, then:");
+}
+
 /* A module that is to keep GPU memory refuses a suspend that nobody has announced to it. */
 static bool report_no_units(struct gp_exam *exam, const char *path, const char *params)
 {
@@ -99,13 +128,7 @@ static bool report_no_units(struct gp_exam *exam, const char *path, const char *
     if (is_off)
         gp_exam_command(exam, "", "sudo systemctl unmask %s", names);
     else if (is_missing)
-        gp_exam_advice(
-            exam,
-            exam->machine.distro == GP_DISTRO_FEDORA
-                ? "install the driver's package that has them (xorg-x11-drv-nvidia-power in RPM "
-                  "Fusion), then:"
-                : "install the package of the driver that has nvidia-suspend.service, "
-                  "nvidia-resume.service and nvidia-hibernate.service, then:");
+        advise_services(exam);
     gp_exam_command(exam, "", "sudo systemctl enable %s", names);
     if (is_missing)
         gp_exam_advice(exam,
@@ -247,18 +270,21 @@ static const struct gp_log_line *lost_picture(struct gp_exam *exam)
     return NULL;
 }
 
-/* The units are in a package of their own there; a copy of a machine may lack all units. */
+/* They are in a package of their own; a copy of a machine may lack all units. */
 static void add_services(struct gp_exam *exam)
 {
+    const char *package = services_package(exam);
+    bool is_debian = exam->machine.distro == GP_DISTRO_DEBIAN;
     if (gp_service_is_installed(exam, "nvidia-suspend.service") ||
         !gp_service_is_installed(exam, "systemd-suspend.service"))
         return;
-    if (exam->machine.distro == GP_DISTRO_FEDORA && !gp_machine_is_ostree(&exam->machine))
-        gp_exam_command(exam, "the driver's services for it, from RPM Fusion",
-                        "sudo dnf install xorg-x11-drv-nvidia-power");
-    else if (exam->machine.distro == GP_DISTRO_DEBIAN)
-        gp_exam_command(exam, "the driver's services for it",
-                        "sudo apt install nvidia-suspend-common");
+    if (package[0])
+        gp_exam_command(exam,
+                        is_debian ? "the driver's services for it"
+                                  : "the driver's services for it, from RPM Fusion",
+                        "sudo %s install %s", is_debian ? "apt" : "dnf", package);
+    else
+        advise_services(exam);
 }
 
 static void keep_memory(struct gp_exam *exam)
