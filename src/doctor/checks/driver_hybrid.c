@@ -2,6 +2,7 @@
  * are not started on NVIDIA's GPU though they need it. Findings of driver.params. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/unbound.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/log.h"
@@ -44,12 +45,12 @@ static const char *last_line(struct gp_exam *exam, const char *path, const char 
 
 /* ---- a screen without a driver ---- */
 
-/* The GPU of a laptop's own screen, Intel's or AMD's, if no driver has it; NULL: one has. */
+/* The Intel GPU of a laptop's own screen, if no driver has it; NULL: one has. AMD's is a matter of
+ * amd.driver; intel.driver leaves machines with GPUs of others alone. */
 static const struct gp_pci_gpu *undriven(const struct gp_machine *m)
 {
     for (size_t i = 0; i < m->gpu_count; i++)
-        if ((m->gpus[i].vendor == GP_PCI_INTEL || m->gpus[i].vendor == GP_PCI_AMD) &&
-            m->gpus[i].shows_screen && !m->gpus[i].driver[0])
+        if (m->gpus[i].vendor == GP_PCI_INTEL && m->gpus[i].shows_screen && !m->gpus[i].driver[0])
             return &m->gpus[i];
     return NULL;
 }
@@ -57,21 +58,20 @@ static const struct gp_pci_gpu *undriven(const struct gp_machine *m)
 /* Installers of distributions leave nomodeset where they were started with it. */
 static bool report_no_modes(struct gp_exam *exam)
 {
-    static const char path[] = "/proc/cmdline", word[] = " nomodeset",
+    static const char path[] = "/proc/cmdline", word[] = "nomodeset",
                       manager[] = "/etc/systemd/system/display-manager.service";
-    char line[4096];
     const struct gp_pci_gpu *gpu = undriven(&exam->machine);
     if (!gpu || !gp_machine_is_laptop(&exam->files) || !gp_files_exist(&exam->files, manager) ||
-        !gp_files_line(&exam->files, path, line, sizeof(line)) || !strstr(line, word))
+        !gp_unbound_has_argument(exam, word))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "the GPU of this laptop's screen has no driver: nomodeset keeps it away");
-    gp_exam_evidence(exam, path, "%s", word + 1);
+    gp_exam_evidence(exam, path, "%s", word);
     gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                      "missing");
     gp_exam_why(exam, "The screen is then drawn by the CPU, slowly, without its resolutions or its "
                       "brightness, and NVIDIA's GPU has no screen for its pictures.");
-    gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, word + 1, NULL);
+    gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, word, NULL);
     gp_driver_fix_reboot(exam, "");
     return true;
 }

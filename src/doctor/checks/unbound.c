@@ -199,8 +199,7 @@ bool gp_unbound_no_module(struct gp_exam *exam, const char *const *modules)
 
 /* ---- settings ---- */
 
-/* Whether the kernel's command line has this word. */
-static bool has_argument(const struct gp_exam *exam, const char *argument)
+bool gp_unbound_has_argument(const struct gp_exam *exam, const char *argument)
 {
     char line[4096];
     size_t n = strlen(argument);
@@ -216,7 +215,9 @@ static bool has_argument(const struct gp_exam *exam, const char *argument)
 static const char *turned_off(struct gp_exam *exam, const char *module)
 {
     const char *own = gp_exam_text(exam, "%s.modeset=0", module);
-    return has_argument(exam, "nomodeset") ? "nomodeset" : has_argument(exam, own) ? own : NULL;
+    return gp_unbound_has_argument(exam, "nomodeset") ? "nomodeset"
+           : gp_unbound_has_argument(exam, own)       ? own
+                                                      : NULL;
 }
 
 /* Unraid's system is in memory: a file on its USB stick replaces the one of the same name, also if

@@ -8,6 +8,9 @@
 struct gp_exam;
 struct gp_pci_gpu;
 
+/* Whether the kernel's command line has this word. */
+bool gp_unbound_has_argument(const struct gp_exam *exam, const char *argument);
+
 /* Adds to the finding the reason and the remedy: a setting, or a line of the kernel log. `family`:
  * of its errors in data/explain. False: no reason is known. */
 bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *module,
