@@ -22,7 +22,8 @@ struct source {
 };
 
 struct sources {
-    struct source list[MOST_SOURCES]; /* those of NVIDIA */
+    const char *suite;                /* the one to look for; NULL: NVIDIA's repositories */
+    struct source list[MOST_SOURCES]; /* of them */
     size_t count;
     const char *page; /* a list that is a web page; "" */
 };
@@ -35,7 +36,9 @@ static void add(struct gp_exam *exam, struct sources *all, struct source source)
     while (n > 0 && source.uri[n - 1] == '/')
         n--;
     source.uri = gp_exam_text(exam, "%.*s", (int)n, source.uri);
-    if (strstr(source.uri, "nvidia.") && all->count < MOST_SOURCES)
+    bool is_wanted =
+        all->suite ? strcmp(source.suite, all->suite) == 0 : strstr(source.uri, "nvidia.") != NULL;
+    if (is_wanted && all->count < MOST_SOURCES)
         all->list[all->count++] = source;
 }
 
@@ -91,26 +94,45 @@ static void read_list(struct gp_exam *exam, struct sources *all, const char *pat
     }
 }
 
-/* The newer format: fields, in stanzas. Only the first of a file is read: NVIDIA's have one. */
-static void read_stanza(struct gp_exam *exam, struct sources *all, const char *path)
+/* One of the newer format: fields. `text`: its lines, after a newline. */
+static void read_stanza(struct gp_exam *exam, struct sources *all, const char *path,
+                        const char *text)
 {
-    const char *whole = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-    const char *text = gp_exam_text(exam, "\n%s", whole ? whole : ""); /* a field begins a line */
     struct source source = {.path = path, .line = 1, .keyring = ""};
-    if (strcasecmp(value_of(exam, text, "\nEnabled:", "\n"), "no") == 0)
+    const char *types = value_of(exam, text, "\nTypes:", "\n"), *word;
+    const char *suites = value_of(exam, text, "\nSuites:", "\n"), *end = suites + strlen(suites);
+    size_t n;
+    if (strcasecmp(value_of(exam, text, "\nEnabled:", " \t\n"), "no") == 0 ||
+        strcmp(types, "deb-src") == 0)
         return;
     source.uri = value_of(exam, text, "\nURIs:", " \t\n");
-    source.suite = value_of(exam, text, "\nSuites:", " \t\n");
     source.keyring = value_of(exam, text, "\nSigned-By:", ", \t\n");
     source.is_trusted = is_yes(value_of(exam, text, "\nTrusted:", " \t\n"));
     if (!source.keyring[0] && strcasestr(text, "\nSigned-By:"))
         source.keyring = "embedded";
-    add(exam, all, source);
+    while (gp_lines_word(&suites, end, &word, &n)) {
+        source.suite = gp_exam_text(exam, "%.*s", (int)n, word);
+        add(exam, all, source);
+    }
 }
 
-static struct sources read_sources(struct gp_exam *exam)
+/* Empty lines are between them. Of NVIDIA only the first of a file is read: its files have one, and
+ * what would be done about it is done to the whole file. */
+static void read_stanzas(struct gp_exam *exam, struct sources *all, const char *path)
 {
-    struct sources all = {.page = ""};
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    for (const char *at = text, *end; at && *at; at = end + strspn(end, "\n")) {
+        end = strstr(at, "\n\n");
+        end = end ? end : at + strlen(at);
+        read_stanza(exam, all, path, gp_exam_text(exam, "\n%.*s", (int)(end - at), at));
+        if (!all->suite)
+            break;
+    }
+}
+
+static struct sources read_sources(struct gp_exam *exam, const char *suite)
+{
+    struct sources all = {.page = "", .suite = suite};
     char **names;
     read_list(exam, &all, "/etc/apt/sources.list");
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
@@ -120,16 +142,21 @@ static struct sources read_sources(struct gp_exam *exam)
         if (end && strcmp(end, ".list") == 0)
             read_list(exam, &all, path);
         else if (end && strcmp(end, ".sources") == 0)
-            read_stanza(exam, &all, path);
+            read_stanzas(exam, &all, path);
     }
     return all;
+}
+
+bool gp_apt_has_suite(struct gp_exam *exam, const char *suite)
+{
+    return read_sources(exam, suite).count > 0;
 }
 
 bool gp_apt_has_nvidia(struct gp_exam *exam)
 {
     if (!gp_machine_has_apt(&exam->machine))
         return false;
-    struct sources all = read_sources(exam);
+    struct sources all = read_sources(exam, NULL);
     return all.count > 0 || all.page[0];
 }
 
@@ -143,7 +170,7 @@ static bool is_container_toolkit(const char *text)
 
 bool gp_apt_has_toolkit(struct gp_exam *exam)
 {
-    struct sources all = read_sources(exam);
+    struct sources all = read_sources(exam, NULL);
     for (size_t i = 0; i < all.count; i++)
         if (is_container_toolkit(all.list[i].uri))
             return true;
@@ -367,7 +394,7 @@ static bool report_other_release(struct gp_exam *exam, const struct source *sour
 
 void gp_apt_check(struct gp_exam *exam)
 {
-    struct sources all = read_sources(exam);
+    struct sources all = read_sources(exam, NULL);
     if (report_page(exam, all.page))
         return;
     for (size_t i = 0; i < all.count; i++)

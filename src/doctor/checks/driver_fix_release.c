@@ -1,7 +1,7 @@
 /* Which release of the driver to get: one that compiles where another did not, or that is not older
  * than a program needs. */
+#include "doctor/checks/backports.h"
 #include "doctor/checks/driver_fix.h"
-
 #include "doctor/checks/driver_wish.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
@@ -127,11 +127,7 @@ static bool install_backported(struct gp_exam *exam, const char *driver)
         return false;
     if (gp_kernels_is_proxmox(m->kernel))
         headers = gp_exam_text(exam, "%s ", gp_driver_headers_of_proxmox(exam, m->kernel));
-    gp_exam_command(exam, "the backports of this release, which are now in the archive",
-                    "echo 'deb [check-valid-until=no] http://archive.debian.org/debian "
-                    "buster-backports main contrib non-free' | sudo tee "
-                    "/etc/apt/sources.list.d/buster-backports.list");
-    gp_exam_command(exam, "", "sudo apt update");
+    gp_backports_enable(exam);
     gp_exam_command(exam, "", "sudo apt install -t buster-backports %snvidia-driver", headers);
     gp_driver_fix_reboot(exam, "");
     return true;

@@ -47,8 +47,10 @@ void gp_groups_check(struct gp_exam *exam);
  * that is reported. */
 bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes);
 
-/* apt.c: NVIDIA's repositories in apt's sources. */
+/* apt.c: the repositories in apt's sources, NVIDIA's and others. */
 bool gp_apt_has_nvidia(struct gp_exam *exam);
+/* Whether an entry that is on has this suite, "bookworm-backports", of any archive. */
+bool gp_apt_has_suite(struct gp_exam *exam, const char *suite);
 bool gp_apt_has_toolkit(struct gp_exam *exam); /* that of the container toolkit */
 /* Where a release upgrade has turned the toolkit's repository off, "FILE:LINE", and in which words;
  * NULL: it has not, or there is another entry. */
