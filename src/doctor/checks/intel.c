@@ -373,9 +373,11 @@ void gp_intel_check_compute(struct gp_exam *exam)
     if (!has_cl)
         gp_exam_evidence(exam, "/etc/OpenCL/vendors/intel.icd", "missing");
     gp_exam_why(exam, "PyTorch's xpu needs Level Zero; OpenVINO sees only the CPU without OpenCL.");
+    static const char beignet[] = "1.3"; /* what releases without the runtime have */
     const char *shipped = gp_intel_shipped_runtime(exam);
     const struct gp_intel_need need = {has_zero, has_cl, user_of(exam, false) != NULL,
-                                       !has_cl && shipped[0] && newer_model(exam, shipped)};
+                                       !has_cl &&
+                                           newer_model(exam, shipped[0] ? shipped : beignet)};
     gp_intel_propose_packages(exam, &need);
 }
 

@@ -18,8 +18,8 @@ bool gp_intel_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *g
  * NULL: it is not, or that is unknown. */
 const char *gp_intel_new_runtime(struct gp_exam *exam, const char **ret_where);
 
-/* The name of a GPU that this version of the compute runtime does not know, among the GPUs of 2019
- * and 2020; NULL: it knows it, or that is unknown. */
+/* The name of a GPU that this version of the compute runtime, or of Beignet before it, does not
+ * know, among the GPUs of 2019 and 2020; NULL: it knows it, or that is unknown. */
 const char *gp_intel_before_runtimes(const struct gp_pci_gpu *gpu, const char *runtime);
 
 /* Reports a kernel without the part that loads HuC into one of the first cards. */

@@ -45,12 +45,20 @@ static bool is_release(const struct gp_machine *m, const char *release)
     return m->distro == GP_DISTRO_UBUNTU && strcmp(gp_machine_release(m), release) == 0;
 }
 
+/* Images of Ubuntu for containers have less than its installations. */
+static void propose_tools(struct gp_exam *exam, const char *program, const char *packages)
+{
+    if (exam->machine.container && !gp_files_exist(&exam->files, program))
+        gp_exam_command(exam, "for the next command", "apt update && apt install -y %s", packages);
+}
+
 bool gp_intel_propose_elsewhere(struct gp_exam *exam)
 {
     static const char list[] = "/etc/apt/sources.list.d/intel-gpu-jammy.list";
     const struct gp_machine *m = &exam->machine;
     const char *sudo = m->container ? "" : "sudo ";
     if (is_release(m, "24.04")) {
+        propose_tools(exam, "/usr/bin/add-apt-repository", "software-properties-common");
         gp_exam_command(exam, "the newer ones for this release, by Intel and Canonical",
                         "%sadd-apt-repository ppa:kobuk-team/intel-graphics", sudo);
         gp_exam_command(exam, "", "%sapt install intel-opencl-icd libze-intel-gpu1 libze1", sudo);
@@ -59,6 +67,9 @@ bool gp_intel_propose_elsewhere(struct gp_exam *exam)
     if (!is_release(m, "22.04"))
         return false;
     if (!gp_files_exist(&exam->files, list)) {
+        propose_tools(
+            exam, gp_files_exist(&exam->files, "/usr/bin/curl") ? "/usr/bin/gpg" : "/usr/bin/curl",
+            "curl ca-certificates gpg");
         gp_exam_command(exam, "Intel's repository for this release",
                         "curl -fsSL https://repositories.intel.com/gpu/intel-graphics.key | %sgpg "
                         "--yes --dearmor -o /usr/share/keyrings/intel-graphics.gpg",

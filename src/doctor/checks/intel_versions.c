@@ -56,20 +56,18 @@ bool gp_intel_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *g
 const char *gp_intel_before_runtimes(const struct gp_pci_gpu *gpu, const char *runtime)
 {
     /* 19.31 finds no Comet Lake (OpenVisualCloud/Dockerfiles#662); the runtime's list of devices
-     * had Comet Lake before the others. */
-    static const char first[] = "19.32";
+     * had Comet Lake before the others. Ice Lake is only too new for what was before the runtime.
+     */
     static const struct {
         unsigned from, to; /* PCI devices */
-        const char *name;
-    } models[] = {{0x9b21, 0x9bf6, "Comet Lake"},
-                  {0x9a40, 0x9aff, "Tiger Lake"},
-                  {0x4541, 0x4571, "Elkhart Lake"},
-                  {0x4e51, 0x4e71, "Jasper Lake"},
-                  {0x4905, 0x4909, "Iris Xe Max"}};
-    if (gpu->vendor != GP_PCI_INTEL || gp_version_compare(runtime, first) >= 0)
-        return NULL;
+        const char *name, *first;
+    } models[] = {
+        {0x8a50, 0x8a71, "Ice Lake", "18"},       {0x9b21, 0x9bf6, "Comet Lake", "19.32"},
+        {0x9a40, 0x9aff, "Tiger Lake", "19.32"},  {0x4541, 0x4571, "Elkhart Lake", "19.32"},
+        {0x4e51, 0x4e71, "Jasper Lake", "19.32"}, {0x4905, 0x4909, "Iris Xe Max", "19.32"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(models); i++)
-        if (gpu->device >= models[i].from && gpu->device <= models[i].to)
+        if (gpu->vendor == GP_PCI_INTEL && gpu->device >= models[i].from &&
+            gpu->device <= models[i].to && gp_version_compare(runtime, models[i].first) < 0)
             return models[i].name;
     return NULL;
 }
