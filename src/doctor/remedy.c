@@ -180,8 +180,9 @@ static const struct gp_remedy_other others[] = {
     {"void", GP_REMEDY_INSTALL_HEADERS,
      "install the kernel headers, which the module is built against",
      "sudo xbps-install -S linux-headers"},
-    {"void", GP_REMEDY_BUILD_MODULE, "build the driver's module for the installed kernels",
-     "sudo xbps-reconfigure -f nvidia-dkms"},
+    {"void", GP_REMEDY_BUILD_MODULE,
+     "build the modules of this kernel, by the hook of its package, linux6.12 for 6.12",
+     "sudo xbps-reconfigure -f linux$(uname -r | cut -d. -f1,2)"},
     {"void", GP_REMEDY_UPDATE_PACKAGES, "update kernel, module and libraries together",
      "sudo xbps-install -Su"},
     {"void", GP_REMEDY_INSTALL_GRAPHICS, "update the packages of the driver, with the system",
@@ -456,8 +457,41 @@ const struct gp_remedy_other *gp_remedy_other(const char *distro_id, enum gp_rem
     return strcmp(distro_id, "ublue") == 0 ? gp_remedy_other("ostree", remedy) : NULL;
 }
 
-/* Whose commands hold for these, too, where no row above has others, and no package or repository
- * is in them that depends on the distribution. */
+/* What of openSUSE's commands holds for SUSE Linux Enterprise, too: its modules have only some of
+ * openSUSE's packages, and NVIDIA's have another name by branch. */
+static bool is_of_enterprise(enum gp_remedy remedy)
+{
+    static const enum gp_remedy list[] = {
+        GP_REMEDY_INSTALL_HEADERS,
+        GP_REMEDY_INSTALL_COMPILER,
+        GP_REMEDY_INSTALL_KERNEL_MODULES,
+        GP_REMEDY_INSTALL_CONTAINER_TOOLKIT,
+        GP_REMEDY_INSTALL_MESA,
+        GP_REMEDY_UPDATE_PACKAGES,
+        GP_REMEDY_UPDATE_CONTAINER_TOOLKIT,
+        GP_REMEDY_UPDATE_MESA,
+        GP_REMEDY_HOLD_PACKAGES,
+        GP_REMEDY_NEWER_KERNEL,
+        GP_REMEDY_REBUILD_INITRAMFS,
+        GP_REMEDY_REMOVE_KERNEL_ARGUMENT,
+        GP_REMEDY_BLACKLIST_NOUVEAU,
+        GP_REMEDY_ENROLL_KEY,
+        GP_REMEDY_START_PERSISTENCED,
+        GP_REMEDY_REMOVE_DRIVER,
+        GP_REMEDY_REMOVE_CUDA_COMPAT,
+        GP_REMEDY_REMOVE_CUDNN,
+        GP_REMEDY_REMOVE_BUMBLEBEE,
+        GP_REMEDY_REMOVE_AMDVLK,
+        GP_REMEDY_REINSTALL_X_SERVER,
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(list); i++)
+        if (list[i] == remedy)
+            return true;
+    return false;
+}
+
+/* Whose commands hold for these, too, where no row above has others. Those with {} take a package
+ * or a repository that depends on the distribution. */
 static const struct {
     const char *distro_id;
     enum gp_distro family;
@@ -468,7 +502,7 @@ const char *gp_remedy_of_kin(const char *distro_id, enum gp_remedy remedy)
     for (size_t i = 0; i < GP_ARRAY_LEN(kin); i++) {
         const char *commands = gp_remedies[remedy].commands[kin[i].family];
         if (strcmp(kin[i].distro_id, distro_id) == 0 && commands && !strstr(commands, "{}"))
-            return commands;
+            return kin[i].family == GP_DISTRO_SUSE && !is_of_enterprise(remedy) ? NULL : commands;
     }
     return NULL;
 }

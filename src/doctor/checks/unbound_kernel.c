@@ -11,6 +11,7 @@ static const struct {
     enum gp_distro distro;
     const char *version, *kernel, *next;
 } offers[] = {
+    {GP_DISTRO_UBUNTU, "14.04", "4.4", "Ubuntu 24.04"},
     {GP_DISTRO_UBUNTU, "16.04", "4.15", "Ubuntu 24.04"},
     {GP_DISTRO_UBUNTU, "18.04", "5.4", "Ubuntu 24.04"},
     {GP_DISTRO_UBUNTU, "20.04", "5.15", "Ubuntu 24.04"},
@@ -41,11 +42,14 @@ static bool report_release(struct gp_exam *exam, const char *kernel)
     return false;
 }
 
-/* Ubuntu's newer kernels are only for its long-term releases: those of an even year's April. */
-static bool is_long_term(const char *release)
+/* Ubuntu's newer kernels are only for its long-term releases: those of an even year's April. Before
+ * 16.04 they have other names. */
+static bool has_newer_kernels(const char *release)
 {
+    enum { FIRST = 16 };
     const char *month = strchr(release, '.');
-    return month && strcmp(month, ".04") == 0 && gp_version_major(release) % 2 == 0;
+    return month && strcmp(month, ".04") == 0 && gp_version_major(release) % 2 == 0 &&
+           gp_version_major(release) >= FIRST;
 }
 
 static const char *firmware_of(const struct gp_exam *exam, const struct gp_pci_gpu *gpu)
@@ -67,7 +71,7 @@ static void update(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     } else if ((is_debian && !suite[0]) || strcmp(m->distro_id, "pop") == 0) {
         gp_exam_command(exam, "which has the newest kernel of this system, then reboot",
                         "sudo apt update && sudo apt full-upgrade");
-    } else if (is_ubuntu && release[0] && !is_long_term(release)) {
+    } else if (is_ubuntu && release[0] && !has_newer_kernels(release)) {
         if (strcmp(m->distro_id, "ubuntu") == 0)
             gp_exam_command(exam, "upgrade to a newer release, which has a newer kernel",
                             "sudo do-release-upgrade");
