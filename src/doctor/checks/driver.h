@@ -143,6 +143,8 @@ const char *gp_driver_compositor(struct gp_exam *exam);
 bool gp_driver_report_unoffered(struct gp_exam *exam, const char *information);
 
 /* driver_uvm.c */
+/* Reports that this kernel refuses nvidia_uvm, as its log shows; false: it does not. */
+bool gp_driver_report_uvm_refused(struct gp_exam *exam);
 void gp_driver_check_uvm(struct gp_exam *exam);
 
 /* driver_power.c */

@@ -323,7 +323,7 @@ void gp_driver_check_nodes(struct gp_exam *exam)
         return; /* the driver is in a container, and its device files, too */
     if (is_only_late(exam))
         return;
-    if (!is_uvm_loaded && report_renamed(exam))
+    if (!is_uvm_loaded && (gp_driver_report_uvm_refused(exam) || report_renamed(exam)))
         return;
     if (!has_helper(exam) && gp_driver_report_minor(exam))
         return;

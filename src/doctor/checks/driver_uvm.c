@@ -1,9 +1,12 @@
 /* nvidia_uvm, which CUDA needs, where nothing loads it or where a part of it fails. Findings of
  * driver.nodes. */
 #include "doctor/checks/driver.h"
+#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
 #include "doctor/checks/log_show.h"
 #include "doctor/checks/ollama.h"
 #include "doctor/readers/docker.h"
+#include "doctor/readers/install.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/processes.h"
 #include "doctor/readers/services.h"
@@ -285,6 +288,76 @@ static void check_hmm(struct gp_exam *exam)
     gp_exam_command(exam, "load it again, once nothing uses CUDA; or reboot",
                     "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
     gp_exam_advice(exam, "if it persists: reboot, and look for an Xid in journalctl -k");
+}
+
+/* Kernels that no longer give nvidia_uvm a symbol, and the first driver that does without it. */
+static const struct {
+    const char *kernel, *driver;
+} refusals[] = {{"5.9", "455.45.01"}};
+
+/* The line in which the kernel refuses the module a symbol; NULL: there is none. A missing symbol
+ * of the driver's other module means that the two are of different versions. */
+static const struct gp_log_line *refusal(struct gp_exam *exam)
+{
+    static const char start[] = "nvidia_uvm: ", unknown[] = "nvidia_uvm: Unknown symbol ";
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->count; i++) {
+        const struct gp_log_line *line = &log->lines[i];
+        const char *body = line->kmsg.body;
+        if (line->kmsg.kind != GP_KMSG_WRONG_KERNEL || strncmp(body, start, strlen(start)) != 0)
+            continue;
+        const char *symbol =
+            strncmp(body, unknown, strlen(unknown)) == 0 ? body + strlen(unknown) : "nv";
+        if (strncmp(symbol, "nv", 2) != 0 || strstr(body, "GPL-only symbols"))
+            return line;
+    }
+    return NULL;
+}
+
+static void fix_refusal(struct gp_exam *exam, const char *kernel, const char *driver)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *other = gp_install_of(exam)->other_kernel;
+    unsigned last = gp_driver_wish(exam).last;
+    if (!driver || (last > 0 && last < gp_version_major(driver)))
+        gp_driver_fix_update(exam); /* an old branch can be adapted to newer kernels, too */
+    else
+        gp_driver_fix_at_least(exam, driver);
+    if (other[0] && gp_version_compare(other, kernel ? kernel : m->kernel) < 0)
+        gp_driver_fix_other_kernel(exam);
+    else
+        gp_exam_advice(exam, "until then: boot an older kernel%s%s", kernel ? ", before " : "",
+                       kernel ? kernel : "");
+}
+
+bool gp_driver_report_uvm_refused(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_log_line *line = m->is_driver_loaded && !m->container ? refusal(exam) : NULL;
+    const char *kernel = NULL, *driver = NULL;
+    if (!line || gp_files_exist(&exam->files, module))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(refusals); i++)
+        if (gp_version_compare(m->kernel, refusals[i].kernel) >= 0 &&
+            gp_version_compare(m->driver, refusals[i].driver) < 0) {
+            kernel = refusals[i].kernel;
+            driver = refusals[i].driver;
+        }
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "kernel %s refuses nvidia_uvm, which CUDA needs: driver %s does not fit it",
+                   m->kernel, m->driver);
+    gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+    gp_exam_evidence(exam, module, "not loaded");
+    gp_exam_evidence(exam, "/proc/driver/nvidia/version", "%s%s%s", m->driver,
+                     driver ? "; for this kernel, CUDA needs " : "", driver ? driver : "");
+    gp_exam_why(exam, kernel ? "nvidia-smi and OpenGL work without it, CUDA and OpenCL do not. "
+                               "Since Linux 5.9, a module that uses NVIDIA's proprietary one gets "
+                               "no symbols that are only for modules under the GPL."
+                             : "nvidia-smi and OpenGL work without it, CUDA and OpenCL do not. The "
+                               "kernel does not have the symbol for this module: the driver is "
+                               "older than the kernel.");
+    fix_refusal(exam, kernel, driver);
+    return true;
 }
 
 void gp_driver_check_uvm(struct gp_exam *exam)
