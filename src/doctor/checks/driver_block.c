@@ -182,9 +182,11 @@ bool gp_driver_is_switched_off(struct gp_exam *exam)
 }
 
 /* optimus-manager's own file is always there: it loads the module itself, once bbswitch has turned
- * the GPU on. A GPU that got lost in this is reported as such. */
+ * the GPU on; Bumblebee's is, too. A GPU that got lost in this is reported as such. */
 static bool is_of_switcher(struct gp_exam *exam, const struct gp_block *block)
 {
+    if (is_of_bumblebee(exam, block))
+        return gp_exam_has_failed(exam, "hardware.bus_lost", "");
     return block->kind == GP_BLOCK_BLACKLISTED && strstr(block->where, "optimus-manager") &&
            gp_files_exist(&exam->files, "/usr/bin/optimus-manager") &&
            (gp_driver_is_switched_off(exam) || gp_exam_has_failed(exam, "hardware.bus_lost", ""));

@@ -146,7 +146,8 @@ static void check_bus_lost(struct gp_exam *exam)
         const struct gp_log_line *line = gp_log_find_for(exam, GP_KMSG_BUS_LOST, m->gpus[i].bus_id);
         if (line)
             gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
-        if (m->gpus[i].vendor == GP_PCI_NVIDIA && gp_hardware_fix_switched(exam))
+        if (m->gpus[i].vendor == GP_PCI_NVIDIA &&
+            (gp_hardware_fix_rcu(exam) || gp_hardware_fix_switched(exam)))
             continue;
         gp_exam_why(exam, "It no longer responds. Typical causes are power, heat, its seating or a "
                           "riser; rarely the driver. Programs that used it hang or have exited.");
@@ -156,6 +157,7 @@ static void check_bus_lost(struct gp_exam *exam)
             exam, "if it happens again: try another slot and power cable, a lower power limit "
                   "(sudo nvidia-smi -pl), and a newer board firmware; then contact the vendor");
     }
+    gp_hardware_check_rcu(exam);
 }
 
 /* ---- link ---- */

@@ -38,6 +38,12 @@ bool gp_hardware_is_missed(struct gp_exam *exam);
 /* Whether a service is started at boot, with the desktop or before it. */
 bool gp_hardware_is_started(struct gp_exam *exam, const char *unit);
 
+/* hardware_rcu.c: a part of hardware.bus_lost */
+void gp_hardware_check_rcu(struct gp_exam *exam);
+/* Adds that RCU's delay is known to lose the GPU with this kernel, and what to do; false: it is not
+ * so here. */
+bool gp_hardware_fix_rcu(struct gp_exam *exam);
+
 /* hardware_switched.c: adds why a laptop's tool that turns NVIDIA's GPU off and on has lost
  * it, and what to do; false: there is no such tool. */
 bool gp_hardware_fix_switched(struct gp_exam *exam);
