@@ -36,6 +36,9 @@ void gp_cuda_note_unset(struct gp_exam *exam);
 /* cuda_hidden.c: a part of cuda.env */
 void gp_check_cuda_hidden(struct gp_exam *exam);
 
+/* cuda_hip.c: another */
+void gp_check_cuda_hip(struct gp_exam *exam);
+
 /* cuda_network.c: another */
 void gp_check_cuda_network(struct gp_exam *exam);
 

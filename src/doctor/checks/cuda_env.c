@@ -511,5 +511,6 @@ void gp_check_cuda_env(struct gp_exam *exam)
     gp_graphics_check_variables(exam);
     check_arch_list(exam, &nv);
     gp_check_cuda_network(exam);
+    gp_check_cuda_hip(exam);
     gp_cuda_note_unset(exam);
 }
