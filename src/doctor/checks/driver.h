@@ -142,6 +142,9 @@ const char *gp_driver_compositor(struct gp_exam *exam);
  * as nothing has used it since boot; false: this is none */
 bool gp_driver_report_unoffered(struct gp_exam *exam, const char *information);
 
+/* opencl_name.c: a part of driver.libraries */
+void gp_driver_check_opencl_name(struct gp_exam *exam);
+
 /* driver_uvm.c */
 /* Reports that this kernel refuses nvidia_uvm, as its log shows; false: it does not. */
 bool gp_driver_report_uvm_refused(struct gp_exam *exam);

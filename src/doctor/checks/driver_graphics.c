@@ -281,23 +281,6 @@ static void check_opencl_package(struct gp_exam *exam)
                        name);
 }
 
-/* Folding@home's client, up to version 7, opens the name that only packages for developers have. */
-static void check_opencl_name(struct gp_exam *exam)
-{
-    static const char program[] = "/usr/bin/FAHClient", name[] = "libOpenCL.so";
-    const char *loader = gp_system_library(exam, "", "libOpenCL.so.1");
-    if (!loader || !gp_files_exist(&exam->files, program) || gp_system_library(exam, "", name))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "Folding@home does not find OpenCL: %s is missing", name);
-    gp_exam_evidence(exam, loader, "present");
-    gp_exam_evidence(exam, name, "not in any library directory");
-    gp_exam_evidence(exam, program, "opens %s", name);
-    gp_exam_why(exam, "Its log says \"OpenCL: Not detected: Failed to open dynamic library\", and "
-                      "it gets no work for the GPU.");
-    gp_exam_command(exam, "then restart its client", "sudo ln -s libOpenCL.so.1 %.*s",
-                    (int)(strlen(loader) - 2), loader);
-}
-
 /* ---- links ---- */
 
 /* Directories with links to files of the driver, which installers and packages may leave behind. */
@@ -537,7 +520,7 @@ void gp_driver_check_graphics(struct gp_exam *exam)
     gp_driver_check_narrow(exam);
     check_opencl(exam);
     check_opencl_package(exam);
-    check_opencl_name(exam);
+    gp_driver_check_opencl_name(exam);
     check_vulkan(exam);
     gp_driver_check_registers(exam);
     check_desktop(exam);

@@ -476,6 +476,7 @@ void gp_check_python_others(struct gp_exam *exam)
         check_cupy(exam, env, &nv);
         check_driver(exam, env, &nv);
         check_apex(exam, env);
+        gp_check_plaidml(exam, env);
         gp_check_theano(exam, env, &nv);
         check_pairs(exam, env);
         check_files(exam, env);

@@ -101,6 +101,9 @@ void gp_check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
 /* xformers_flash.c: xformers beside a flash-attn that it does not take */
 void gp_check_xformers_flash(struct gp_exam *exam, const struct gp_pyenv *env);
 
+/* opencl_name.c: PlaidML without the library that it opens */
+void gp_check_plaidml(struct gp_exam *exam, const struct gp_pyenv *env);
+
 /* compiled.c: compiled modules that do not find the libraries of CUDA or of PyTorch that they are
  * linked with. `torch` may be NULL: there is none. Packages that are reported already are left
  * out. */

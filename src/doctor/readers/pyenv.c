@@ -92,6 +92,7 @@ static const char *const wanted[] = {
     "lmdeploy",
     "sglang",
     "numpy",
+    "plaidml",
     "theano",
     "deepspeed",
     "opencv-*",
