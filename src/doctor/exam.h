@@ -51,6 +51,7 @@ struct gp_exam {
     const struct gp_toolkits *toolkits; /* likewise, see gp_toolkits_of() */
     const struct gp_apt_pins *apt_pins; /* likewise, see gp_apt_pins_of() */
     const char *running;                /* likewise, see gp_running_warn() */
+    const char *libvirt;                /* likewise, see gp_libvirt_machine() */
     const struct gp_aside *asides;      /* answers of gp_framework_aside() */
     const struct gp_orphans *orphans;   /* what gp_health_has_orphans() found */
     struct gp_finding *findings;        /* in the order of the checks */

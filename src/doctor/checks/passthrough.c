@@ -6,6 +6,7 @@
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/install.h"
+#include "doctor/readers/libvirt.h"
 #include "doctor/readers/log.h"
 #include "doctor/version.h"
 
@@ -62,57 +63,6 @@ static const char *proxmox_machine(struct gp_exam *exam, const struct gp_pci_gpu
     return NULL;
 }
 
-/* A number of an attribute, " bus='0x01'", in a part of a definition; 0: it is not there. */
-static unsigned attribute(const char *text, size_t n, const char *name)
-{
-    const char *found = memmem(text, n, name, strlen(name));
-    return found ? (unsigned)strtoul(found + strlen(name) + 1, NULL, 16) : 0;
-}
-
-/* Whether a <hostdev> of a definition of libvirt's is this GPU. */
-static bool is_hostdev(const char *text, size_t n, const struct gp_pci_gpu *gpu)
-{
-    static const char place[] = "<source";
-    const char *source = memmem(text, n, place, strlen(place));
-    size_t rest = source ? n - (size_t)(source - text) : 0;
-    char address[40];
-    if (!source || !memmem(source, rest, " bus=", 5))
-        return false;
-    (void)snprintf(address, sizeof(address), "%04x:%02x:%02x.%x",
-                   attribute(source, rest, " domain="), attribute(source, rest, " bus="),
-                   attribute(source, rest, " slot="), attribute(source, rest, " function="));
-    return strcmp(address, gpu->bus_id) == 0;
-}
-
-static bool has_hostdev(const char *text, const struct gp_machine *m)
-{
-    static const char start[] = "<hostdev ", end[] = "</hostdev>";
-    for (const char *p = text; p && (p = strstr(p, start)); p += strlen(start)) {
-        const char *last = strstr(p, end);
-        for (size_t i = 0; i < m->gpu_count && last; i++)
-            if (is_hostdev(p, (size_t)(last - p), &m->gpus[i]))
-                return true;
-    }
-    return false;
-}
-
-/* The definition of a virtual machine of libvirt's with a whole GPU of the host; NULL: none. */
-static const char *libvirt_machine(struct gp_exam *exam)
-{
-    enum { MOST = 64 };
-    static const char folder[] = "/etc/libvirt/qemu";
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n && i < MOST; i++) {
-        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
-        if (strstr(names[i], ".xml") &&
-            has_hostdev(gp_files_text(&exam->files, &exam->arena, path, 1 << 17, NULL),
-                        &exam->machine))
-            return path;
-    }
-    return NULL;
-}
-
 /* What gives a GPU of this host to virtual machines; NULL: nothing. */
 static const char *setting_of(struct gp_exam *exam)
 {
@@ -120,12 +70,20 @@ static const char *setting_of(struct gp_exam *exam)
     const char *found = proxmox_machine(exam, NULL);
     for (size_t i = 0; i < m->gpu_count && !found; i++)
         found = gp_driver_handed_over_by(exam, &m->gpus[i]);
-    return found ? found : libvirt_machine(exam);
+    return found ? found : gp_libvirt_machine(exam);
 }
 
 bool gp_passthrough_applies(struct gp_exam *exam)
 {
     return !exam->machine.container && exam->machine.gpu_count > 0 && setting_of(exam);
+}
+
+/* Whether what gives a GPU to virtual machines is more than an old definition of libvirt's, which
+ * may be a trial that was given up. */
+static bool is_wanted(struct gp_exam *exam, const char *setting)
+{
+    return setting != gp_libvirt_machine(exam) || gp_libvirt_is_autostarted(exam, setting) ||
+           gp_log_is_of_boot(exam, setting);
 }
 
 /* The kernel has an IOMMU, but puts no device into a group of it. */
@@ -139,10 +97,11 @@ static bool report_no_iommu(struct gp_exam *exam)
                     strstr(text, "GenuineIntel");
     bool is_set = gp_files_line(&exam->files, line, text, sizeof(text)) &&
                   strstr(text, is_intel ? "intel_iommu=on" : "iommu=");
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    const char *setting = setting_of(exam);
+    gp_exam_report(exam, is_wanted(exam, setting) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "this host has no IOMMU in use: its GPUs cannot be given to virtual machines");
     gp_exam_evidence(exam, groups, "empty");
-    gp_exam_evidence(exam, setting_of(exam), "gives a GPU to virtual machines");
+    gp_exam_evidence(exam, setting, "gives a GPU to virtual machines");
     gp_exam_why(exam, "Their start fails: \"no IOMMU detected\", or \"failed to open "
                       "/dev/vfio/…\".");
     gp_exam_advice(exam, "turn it on in the firmware settings: VT-d (Intel), or IOMMU or AMD-Vi "
