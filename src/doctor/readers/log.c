@@ -4,6 +4,7 @@
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/docker.h"
+#include "doctor/readers/libvirt.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -351,7 +352,19 @@ static void read_pods(struct gp_exam *exam, struct gp_log *log)
     }
 }
 
-/* What QEMU said of libvirt's virtual machines. */
+/* Drops lines that name no device: they are about others than the GPU, or continue the line before.
+ */
+static void drop_nameless(struct gp_log *log, size_t first)
+{
+    size_t n = first;
+    for (size_t i = first; i < log->known_count; i++)
+        if (log->known[i].address[0])
+            log->known[n++] = log->known[i];
+    log->known_count = n;
+}
+
+/* What QEMU said of libvirt's virtual machines that have a GPU now, and were started since the
+ * boot: the logs stay when a machine is deleted. */
 static void read_virtual_machines(struct gp_exam *exam, struct gp_log *log)
 {
     static const char folder[] = "/var/log/libvirt/qemu";
@@ -362,8 +375,13 @@ static void read_virtual_machines(struct gp_exam *exam, struct gp_log *log)
         if (size < 4 || strcmp(names[i] + size - 4, ".log") != 0)
             continue;
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *name = gp_exam_text(exam, "%.*s", (int)(size - 4), names[i]);
+        if (!gp_log_is_of_boot(exam, path) || !gp_libvirt_has_gpu(exam, name))
+            continue;
+        size_t first = log->known_count;
         const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
         read_program(exam, log, path, all, length);
+        drop_nameless(log, first);
         count++;
     }
 }
