@@ -84,16 +84,45 @@ static bool has_other(struct gp_exam *exam)
            gp_files_exist(&exam->files, "/run/opengl-driver");
 }
 
-/* What shows that the machine is to draw; NULL: it may only compute. */
-static const char *find_user(struct gp_exam *exam)
+/* What shows that the machine is to draw; NULL: it may only compute. Tools, and a server of X that
+ * nothing starts, may be there without a use. */
+static const char *find_user(struct gp_exam *exam, enum gp_verdict *ret_verdict)
 {
-    static const char *const paths[] = {
-        "/usr/bin/gnome-shell", "/usr/bin/plasmashell", "/usr/bin/kwin_wayland",
-        "/usr/bin/cinnamon",    "/usr/bin/xfwm4",       "/usr/bin/mate-session",
-        "/usr/bin/sway",        "/usr/bin/Hyprland",    "/usr/bin/glxinfo",
-        "/usr/bin/vulkaninfo",  "/usr/bin/steam",       "/usr/games/steam",
-        "/usr/lib/xorg/Xorg",   "/usr/bin/Xorg",        NULL};
-    return gp_files_first(&exam->files, paths);
+    static const char manager[] = "/etc/systemd/system/display-manager.service";
+    static const char *const paths[] = {"/usr/bin/gnome-shell",
+                                        "/usr/bin/plasmashell",
+                                        "/usr/bin/kwin_wayland",
+                                        "/usr/bin/cinnamon",
+                                        "/usr/bin/xfwm4",
+                                        "/usr/bin/mate-session",
+                                        "/usr/bin/sway",
+                                        "/usr/bin/Hyprland",
+                                        "/usr/bin/steam",
+                                        "/usr/games/steam",
+                                        NULL};
+    static const char *const tools[] = {"/usr/bin/glxinfo", "/usr/bin/vulkaninfo",
+                                        "/usr/lib/xorg/Xorg", "/usr/bin/Xorg", NULL};
+    const char *found = gp_files_first(&exam->files, paths);
+    bool is_used = found || gp_files_exist(&exam->files, manager);
+    *ret_verdict = is_used ? GP_VERDICT_WARN : GP_VERDICT_INFO;
+    return found ? found : gp_files_first(&exam->files, tools);
+}
+
+/* Whether the firmware used another device than this one as the boot display. Those beside which a
+ * server's GPUs compute (ASPEED, Matrox) are not among the machine's GPUs. */
+static bool is_beside_screen(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    static const char folder[] = "/sys/bus/pci/devices";
+    char **names, text[8];
+    if (gpu->shows_screen)
+        return false;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++)
+        if (gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s/boot_vga", folder, names[i]),
+                          text, sizeof(text)) &&
+            text[0] == '1')
+            return true;
+    return exam->machine.gpu_count > 1;
 }
 
 /* Whether the release itself has one by now that is new enough. */
@@ -134,21 +163,22 @@ void gp_graphics_check_age(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     const struct gp_package *package = NULL;
-    const char *user = m->container || has_other(exam) ? NULL : find_user(exam);
+    enum gp_verdict verdict = GP_VERDICT_INFO;
+    const char *user = m->container || has_other(exam) ? NULL : find_user(exam, &verdict);
     for (size_t i = 0; user && i < m->gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &m->gpus[i];
         const char *name = "", *mesa = first_mesa(gpu, &name);
         if (!mesa[0] || !gpu->driver[0] || strcmp(gpu->driver, "vfio-pci") == 0 ||
-            (m->gpu_count > 1 && !gpu->shows_screen))
+            is_beside_screen(exam, gpu))
             continue;
         package = package ? package : find_mesa(exam);
         if (!package || gp_version_compare(version_of(package), mesa) >= 0)
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "Mesa %s is older than GPU %s (%s): the CPU draws",
+        gp_exam_report(exam, verdict, "Mesa %s is older than GPU %s (%s): the CPU draws",
                        version_of(package), gpu->bus_id, name);
         gp_exam_evidence(exam, "package", "%s %s; the GPU needs %s or newer", package->name,
                          package->version, mesa);
-        gp_exam_evidence(exam, user, "draws");
+        gp_exam_evidence(exam, user, "%s", verdict == GP_VERDICT_WARN ? "draws" : "may draw");
         gp_exam_why(exam, "The kernel drives the GPU, but Mesa has no OpenGL and Vulkan for it: "
                           "glxinfo shows llvmpipe, games are slow or find no GPU.");
         propose(exam, mesa);
