@@ -15,7 +15,8 @@ static bool is_azure(const struct gp_exam *exam)
 bool gp_driver_fix_cloud(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     enum { A10 = 0x2236 };
-    const char *headers = exam->machine.kernel[0] ? exam->machine.kernel : "$(uname -r)";
+    const char *headers =
+        exam->machine.kernel[0] ? gp_exam_quoted(exam, exam->machine.kernel) : "$(uname -r)";
     if (gpu->device != A10 || !is_azure(exam))
         return false;
     gp_exam_why(exam, "Azure has the A10 only as a virtual GPU (NVadsA10 v5), also as a whole one: "
