@@ -7,13 +7,17 @@
 
 #define NVIDIA "https://developer.download.nvidia.com/compute/cuda/repos/"
 #define EPEL "https://dl.fedoraproject.org/pub/epel/epel-release-latest-"
+/* EPEL 7 has been in the archive since 2024, which has no name for the newest version. */
+#define EPEL_OF_7                                                                                  \
+    "https://archives.fedoraproject.org/pub/archive/epel/7/x86_64/Packages/e/"                     \
+    "epel-release-7-14.noarch.rpm"
 #define ARCHITECTURE "$(uname -m | sed s/aarch64/sbsa/)"
 
 /* RHEL 7 has neither modules of packages nor branches that bring their own dkms; its newest driver
  * still supports Maxwell, Pascal and Volta. */
 #define NOTE_EL7 "install the newest driver that NVIDIA's repository has for this release"
 #define NEWEST_ON_EL7                                                                              \
-    "sudo yum install " EPEL "7.noarch.rpm yum-utils\n"                                            \
+    "sudo yum install " EPEL_OF_7 " yum-utils\n"                                                   \
     "sudo yum-config-manager --add-repo " NVIDIA "rhel7/x86_64/cuda-rhel7.repo\n"                  \
     "sudo yum install kernel-devel-$(uname -r) nvidia-driver-latest-dkms cuda-drivers"
 
@@ -21,7 +25,7 @@
     "what NVIDIA's .run installer of branch 470 needs, the last for this GPU; then run it with "   \
     "--dkms"
 #define TOOLS_ON_EL7                                                                               \
-    "sudo yum install " EPEL "7.noarch.rpm\n"                                                      \
+    "sudo yum install " EPEL_OF_7 "\n"                                                             \
     "sudo yum install kernel-devel-$(uname -r) gcc make dkms"
 
 #define OPEN_ON_EL8                                                                                \
