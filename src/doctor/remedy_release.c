@@ -49,7 +49,7 @@
     "9, or what is built like it, or nouveau, without CUDA"
 
 /* Before 15.4 openSUSE has no open modules of its own, and before 15.5 no package with the address
- * of NVIDIA's repository. */
+ * of NVIDIA's repository. The id of Leap 42 is "opensuse". */
 #define REPOSITORY_OF_LEAP                                                                         \
     "sudo zypper addrepo --refresh 'https://download.nvidia.com/opensuse/leap/$releasever' "       \
     "NVIDIA\n"
@@ -80,8 +80,8 @@ static const struct gp_remedy_release releases[] = {
     {GP_DISTRO_RHEL, "", "10", "11", GP_REMEDY_INSTALL_DRIVER_OPEN, NULL, OPEN_ON_EL10},
     {GP_DISTRO_RHEL, "", "10", "11", GP_REMEDY_INSTALL_DRIVER_580, NULL, LAST_ON_EL10},
     {GP_DISTRO_RHEL, "", "10", "11", GP_REMEDY_INSTALL_DRIVER_470, NOTE_EL10_470, NULL},
-    {GP_DISTRO_SUSE, "leap", "42", "43", GP_REMEDY_INSTALL_DRIVER_580, NOTE_LEAP, G04_ON_LEAP},
-    {GP_DISTRO_SUSE, "leap", "42", "43", GP_REMEDY_INSTALL_DRIVER_470, NOTE_LEAP, G04_ON_LEAP},
+    {GP_DISTRO_SUSE, "opensuse", "42", "43", GP_REMEDY_INSTALL_DRIVER_580, NOTE_LEAP, G04_ON_LEAP},
+    {GP_DISTRO_SUSE, "opensuse", "42", "43", GP_REMEDY_INSTALL_DRIVER_470, NOTE_LEAP, G04_ON_LEAP},
     {GP_DISTRO_SUSE, "leap", "15", "15.4", GP_REMEDY_INSTALL_DRIVER_OPEN, NOTE_LEAP, G05_ON_LEAP},
     {GP_DISTRO_SUSE, "leap", "15", "15.4", GP_REMEDY_INSTALL_DRIVER_580, NOTE_LEAP, G05_ON_LEAP},
     {GP_DISTRO_SUSE, "leap", "15", "15.5", GP_REMEDY_INSTALL_DRIVER_470, NULL, G05_ON_LEAP},
