@@ -10,8 +10,6 @@
 #include "doctor/readers/log.h"
 #include "doctor/version.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Whether a value gives a whole GPU of this host, or that one (`only`): "0000:01:00,pcie=1",
