@@ -225,7 +225,7 @@ static void fix_closed(struct gp_exam *exam, const struct gp_docker_container *c
         gp_exam_command(exam, "docker copies the mode when it starts the container",
                         "docker restart %s", gp_exam_quoted(exam, c->name));
         gp_exam_advice(exam,
-                       "QTS makes the file anew at each boot: put this chmod into its autorun.sh, "
+                       "QTS makes a new file at each boot: put this chmod into its autorun.sh, "
                        "with \"Run user defined startup processes\" on in the control panel");
         return;
     }
