@@ -86,13 +86,14 @@ static const char *running_words(struct gp_exam *exam)
     return exam->running;
 }
 
-/* What ends programs on GPUs: commands, and words of advice. */
+/* What ends programs on GPUs: commands, and words of advice. A reset of one GPU says itself that
+ * nothing may use it. */
 static const struct {
     const char *text, *what;
 } interruptions[] = {
     {"rmmod ", "unloading the module"}, {"modprobe -r ", "unloading the module"},
-    {"--gpu-reset", "the reset"},       {"sudo reboot", "the reboot"},
-    {"and reboot", "the reboot"},       {"then reboot", "the reboot"},
+    {"sudo reboot", "the reboot"},      {"and reboot", "the reboot"},
+    {"then reboot", "the reboot"},
 };
 
 static const char *interruption_of(const struct gp_fix *fix)
