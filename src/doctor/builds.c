@@ -92,6 +92,17 @@ bool gp_build_at(enum gp_framework framework, size_t place, struct gp_build *ret
     return true;
 }
 
+bool gp_build_is_there(enum gp_framework framework, const char *version, const char *cuda)
+{
+    struct gp_build build;
+    for (size_t i = 0; gp_build_at(framework, i, &build); i++)
+        if (gp_version_compare(build.version, version) == 0 &&
+            gp_version_major(build.cuda) == gp_version_major(cuda) &&
+            gp_version_minor(build.cuda) == gp_version_minor(cuda))
+            return true;
+    return false;
+}
+
 static bool is_better(const struct gp_build *a, const struct gp_build *b)
 {
     int order = gp_version_compare(a->version, b->version);

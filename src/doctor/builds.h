@@ -36,6 +36,9 @@ struct gp_build {
 /* The build at this index, oldest version first; false past the end. */
 bool gp_build_at(enum gp_framework framework, size_t place, struct gp_build *ret);
 
+/* Whether there is a build of this version for a CUDA, "12.4". */
+bool gp_build_is_there(enum gp_framework framework, const char *version, const char *cuda);
+
 /* What a build must run on, and which it must be. */
 struct gp_build_target {
     const char *driver; /* "": can be chosen */

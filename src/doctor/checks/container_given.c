@@ -32,12 +32,6 @@ static bool has_gpus(const struct gp_docker_container *c)
            json_is_true(json_object_get(c->host, "Privileged"));
 }
 
-/* Another vendor's GPU, with which programs get along after they have tried NVIDIA's. */
-static bool has_other_gpu(const struct gp_docker_container *c)
-{
-    return gp_docker_has_device(c, "/dev/dri") || gp_docker_has_device(c, "/dev/kfd");
-}
-
 static bool is_any(const struct gp_error_entry *unused, const char *text)
 {
     (void)unused;
@@ -247,8 +241,8 @@ static const char no_video[] = "nvdec.library,nvenc.library",
 static bool is_without(const struct gp_docker_container *c)
 {
     const char *asked = gp_docker_asked(c);
-    return !(asked && !asked[0]) && !has_gpus(c) && !has_other_gpu(c) && !gp_docker_is_for_cpu(c) &&
-           (c->is_running || is_wanted(c));
+    return !(asked && !asked[0]) && !has_gpus(c) && !gp_docker_has_other_gpu(c) &&
+           !gp_docker_is_for_cpu(c) && (c->is_running || is_wanted(c));
 }
 
 /* Such a failure of such a container; NULL: none. */

@@ -289,11 +289,6 @@ static void report(struct gp_exam *exam, const struct gp_docker_container *c,
         propose(exam, c, group);
 }
 
-static bool has_gpu_file(const struct gp_docker_container *c)
-{
-    return gp_docker_has_device(c, "/dev/dri") || gp_docker_has_device(c, "/dev/kfd");
-}
-
 static bool is_root(const char *setting)
 {
     size_t n = strcspn(setting, ":");
@@ -362,7 +357,7 @@ void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_cont
     if (c->is_running && setting && exam->machine.nvidia_count > 0)
         check_nvidia(exam, c, setting);
     /* NVIDIA's GPUs are used through files of their own. */
-    if (!c->is_running || !setting || !has_gpu_file(c) ||
+    if (!c->is_running || !setting || !gp_docker_has_other_gpu(c) ||
         (exam->machine.nvidia_count > 0 && gp_docker_has_gpus(c)))
         return;
     /* Programs that start as root may choose their groups themselves. */

@@ -424,20 +424,6 @@ static bool has_dracut(struct gp_exam *exam)
            gp_files_exist(&exam->files, "/usr/bin/dracut");
 }
 
-/* What NVIDIA's module said at boot of GPUs that another driver has. Later, it only says that
- * it was loaded again, as nvidia-smi does. */
-static const struct gp_log_line *taken_at_boot(struct gp_exam *exam)
-{
-    const uint64_t boot_ns = 120 * GP_NS_PER_S;
-    const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; i < log->count; i++) {
-        const struct gp_kmsg *k = &log->lines[i].kmsg;
-        if (k->kind == GP_KMSG_NOT_PROBED)
-            return k->clock == GP_KMSG_SINCE_BOOT && k->time_ns < boot_ns ? &log->lines[i] : NULL;
-    }
-    return NULL;
-}
-
 /* The word of the command line that keeps nouveau out of the initramfs, where modprobe.d or that
  * word keep it out later; "": the initramfs may have loaded it. */
 static const char *kept_out_by(struct gp_exam *exam)
@@ -456,7 +442,8 @@ static const char *kept_out_by(struct gp_exam *exam)
 static bool explain_fallback(struct gp_exam *exam)
 {
     const char *word = kept_out_by(exam);
-    if (!word[0] || !gp_files_exist(&exam->files, fallback) || taken_at_boot(exam))
+    if (!word[0] || !gp_files_exist(&exam->files, fallback) ||
+        gp_log_at_boot(exam, GP_KMSG_NOT_PROBED))
         return false;
     gp_exam_evidence(exam, "/proc/cmdline", "%s", word);
     gp_exam_evidence(exam, fallback, "loads nouveau if NVIDIA's module is not loaded");
@@ -471,7 +458,7 @@ static bool explain_fallback(struct gp_exam *exam)
 static bool explain_request(struct gp_exam *exam)
 {
     const struct gp_block *block = &gp_install_of(exam)->nouveau;
-    const struct gp_log_line *taken = taken_at_boot(exam);
+    const struct gp_log_line *taken = gp_log_at_boot(exam, GP_KMSG_NOT_PROBED);
     const char *word = kept_out_by(exam);
     if (!word[0])
         return false;

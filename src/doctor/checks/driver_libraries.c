@@ -261,24 +261,10 @@ static struct next_module next_module(struct gp_exam *exam)
                                 in->module_version};
 }
 
-/* The log has the mismatch when the machine had just been started: the module was loaded from an
- * old copy. */
-static bool is_at_boot(struct gp_exam *exam)
-{
-    static const uint64_t settled_ns = 120 * GP_NS_PER_S;
-    const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; i < log->count; i++) {
-        const struct gp_kmsg *k = &log->lines[i].kmsg;
-        if (k->kind == GP_KMSG_MISMATCH)
-            return k->clock == GP_KMSG_SINCE_BOOT && k->time_ns < settled_ns;
-    }
-    return false;
-}
-
 /* The module on disk matches, but not the copy of it that is loaded at boot; true if this is so. */
 static bool fix_initramfs(struct gp_exam *exam, const struct next_module *next)
 {
-    if (!strchr(next->version, '.') || !is_at_boot(exam))
+    if (!strchr(next->version, '.') || !gp_log_at_boot(exam, GP_KMSG_MISMATCH))
         return false;
     gp_exam_evidence(exam, next->where, "version %s: it matches, but was not the one loaded",
                      next->version);

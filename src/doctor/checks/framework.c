@@ -145,18 +145,6 @@ static const struct gp_pypackage *other_channel(const struct gp_pyenv *env)
     return is_other ? package : NULL;
 }
 
-/* Whether there is a build of this PyTorch for a CUDA. */
-static bool has_build_for(const char *version, const char *cuda)
-{
-    struct gp_build build;
-    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++)
-        if (strcmp(build.version, version) == 0 &&
-            gp_version_major(build.cuda) == gp_version_major(cuda) &&
-            gp_version_minor(build.cuda) == gp_version_minor(cuda))
-            return true;
-    return false;
-}
-
 /* The other channel with the CUDA of a build in PyTorch's own channel: the default ones have only
  * some versions of cudatoolkit. */
 static const char *channel_of(const char *version, const char *cuda)
@@ -179,7 +167,7 @@ static void propose_own_channel(struct gp_exam *exam, const struct gp_nvidia *nv
     const struct gp_pypackage *toolkit = gp_pyenv_package(c->env, "cudatoolkit");
     bool is_kept =
         toolkit && toolkit->is_conda && c->trouble == GP_TROUBLE_CPU_ONLY &&
-        has_build_for(build->version, toolkit->version) &&
+        gp_build_is_there(GP_FRAMEWORK_TORCH, build->version, toolkit->version) &&
         (!nv->driver[0] || gp_driver_reaches(nv->driver, gp_cuda_floor(toolkit->version)));
     const char *cuda = is_kept ? toolkit->version : build->cuda;
     if (cpu_only(c->env))

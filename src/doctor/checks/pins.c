@@ -19,18 +19,6 @@ static bool is_same(const char *a, const char *b)
     return gp_version_compare(a, b) == 0;
 }
 
-/* Whether PyTorch has a build of a version for a CUDA. */
-static bool has_build(const char *version, const char *cuda)
-{
-    struct gp_build build;
-    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++)
-        if (is_same(build.version, version) &&
-            gp_version_major(build.cuda) == gp_version_major(cuda) &&
-            gp_version_minor(build.cuda) == gp_version_minor(cuda))
-            return true;
-    return false;
-}
-
 /* The xformers for a PyTorch, by its release notes. */
 static const struct {
     const char *torch, *xformers;
@@ -94,7 +82,7 @@ static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const str
             exam, env, GP_PIP_ADD,
             gp_exam_text(exam, "PyTorch %s has no kernels for this GPU: a newer version", wanted),
             gp_exam_text(exam, "--upgrade %s", package->name));
-    else if (has_build(wanted, torch->cuda))
+    else if (gp_build_is_there(GP_FRAMEWORK_TORCH, wanted, torch->cuda))
         gp_exam_torch(exam, env, "the PyTorch that it needs", gp_torch_release(exam, wanted),
                       gp_torch_index(exam, torch->cuda));
     else

@@ -75,6 +75,12 @@ bool gp_docker_has_device(const struct gp_docker_container *container, const cha
     return false;
 }
 
+bool gp_docker_has_other_gpu(const struct gp_docker_container *container)
+{
+    return gp_docker_has_device(container, "/dev/dri") ||
+           gp_docker_has_device(container, "/dev/kfd");
+}
+
 bool gp_docker_is_for_nvidia(const json_t *request)
 {
     const char *driver = gp_docker_text(request, "Driver");

@@ -81,6 +81,9 @@ const char *gp_docker_device(const struct gp_docker_container *container, size_t
 /* Whether it is given a device file whose path begins so. */
 bool gp_docker_has_device(const struct gp_docker_container *container, const char *start);
 
+/* Whether it gets the device files of GPUs other than NVIDIA's. */
+bool gp_docker_has_other_gpu(const struct gp_docker_container *container);
+
 /* The requests for devices (--gpus), an array; NULL: there are none. */
 const json_t *gp_docker_requests(const struct gp_docker_container *container);
 

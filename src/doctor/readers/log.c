@@ -503,6 +503,19 @@ const struct gp_log *gp_log_of(struct gp_exam *exam)
     return log;
 }
 
+const struct gp_log_line *gp_log_at_boot(struct gp_exam *exam, enum gp_kmsg_kind kind)
+{
+    static const uint64_t settled_ns = 120 * GP_NS_PER_S;
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->count; i++) {
+        const struct gp_kmsg *k = &log->lines[i].kmsg;
+        if (k->kind == kind)
+            return k->clock == GP_KMSG_SINCE_BOOT && k->time_ns < settled_ns ? &log->lines[i]
+                                                                             : NULL;
+    }
+    return NULL;
+}
+
 const struct gp_log_line *gp_log_find_for(struct gp_exam *exam, enum gp_kmsg_kind kind,
                                           const char *bus_id)
 {
