@@ -7,7 +7,7 @@
  * fuzz-sources: src/tape/registry.c src/tape/roll.c src/tape/scene.c src/tape/show.c
  * fuzz-sources: src/tape/sql.c src/tape/store.c src/tape/store_write.c src/tape/tape.c
  * fuzz-sources: src/tape/vfs.c src/tape/waits.c src/model/event.c src/model/metric.c
- * fuzz-sources: src/model/snapshot.c
+ * fuzz-sources: src/model/snapshot.c src/sample/thread.c
  * fuzz-sources: src/base/arena.c src/base/cli.c src/base/clock.c src/base/err.c
  * fuzz-sources: src/base/io.c src/base/parse.c
  * fuzz-sources: src/base/shared.c src/base/strbuf.c src/base/utf8.c
