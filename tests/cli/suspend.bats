@@ -275,7 +275,7 @@ as_another_user() {
     [ "$noted" -gt 1073741824 ] # what it had when it stood still, not when it was listed
     free=$("$GPULSE" query memory.free -f csv --no-header)
     local grown=$job
-    job --mem "$((free - noted + 2097152))"
+    job --mem "$(((free - noted + 2097152) / 1024))KiB"
     gpulse resume "$grown"
     status_is 1
     complains 'MiB free of the .* MiB needed'
