@@ -22,12 +22,8 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
     "layer the driver onto the system's image, after adding RPM Fusion; Bazzite, Bluefin and "     \
     "Aurora have images with it instead (rpm-ostree rebase)"
 
-#define NVIDIA_REPOSITORY(distro)                                                                  \
-    "https://developer.download.nvidia.com/compute/cuda/repos/" distro                             \
-    "/$(uname -m | sed s/aarch64/sbsa/)/cuda-" distro ".repo"
-
 #define OPEN_ON_SLES                                                                               \
-    "sudo zypper addrepo " NVIDIA_REPOSITORY("sles15") " && sudo zypper install nvidia-open"
+    "sudo zypper addrepo " GP_NVIDIA_REPOSITORY("sles15") " && sudo zypper install nvidia-open"
 #define SLES_WORDS "install the driver with the open kernel modules, from NVIDIA's repository"
 #define ALPINE                                                                                     \
     "NVIDIA's driver needs glibc, which Alpine does not have: use another distribution on this "   \
@@ -412,14 +408,14 @@ static const struct gp_remedy_other others[] = {
      "2023; Amazon Linux 2 has none: NVIDIA's .run installer with --dkms",
      "sudo dnf install kernel-devel-$(uname -r) " KERNEL_2023
      "-modules-extra-$(uname -r) && sudo dnf "
-     "config-manager --add-repo " NVIDIA_REPOSITORY(
+     "config-manager --add-repo " GP_NVIDIA_REPOSITORY(
          "amzn2023") " && sudo dnf module enable "
                      "nvidia-driver:open-dkms && sudo dnf install nvidia-open"},
     {"amzn", GP_REMEDY_INSTALL_DRIVER_580,
      "install the last driver for this GPU, from NVIDIA's repository for Amazon Linux 2023",
      "sudo dnf install kernel-devel-$(uname -r) " KERNEL_2023
      "-modules-extra-$(uname -r) && sudo dnf "
-     "config-manager --add-repo " NVIDIA_REPOSITORY(
+     "config-manager --add-repo " GP_NVIDIA_REPOSITORY(
          "amzn2023") " && sudo dnf module enable "
                      "nvidia-driver:580-dkms && sudo dnf install cuda-drivers"},
     {"amzn", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},

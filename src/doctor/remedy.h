@@ -11,6 +11,11 @@ enum gp_remedy {
     GP_REMEDY__COUNT
 };
 
+/* NVIDIA's repositories, and the file that describes that of a distribution with rpm. */
+#define GP_NVIDIA_REPOSITORIES "https://developer.download.nvidia.com/compute/cuda/repos/"
+#define GP_NVIDIA_REPOSITORY(distro)                                                               \
+    GP_NVIDIA_REPOSITORIES distro "/$(uname -m | sed s/aarch64/sbsa/)/cuda-" distro ".repo"
+
 struct gp_remedy_row {
     const char *id;
     const char *note;

@@ -5,20 +5,18 @@
 
 #include <string.h>
 
-#define NVIDIA "https://developer.download.nvidia.com/compute/cuda/repos/"
 #define EPEL "https://dl.fedoraproject.org/pub/epel/epel-release-latest-"
 /* EPEL 7 has been in the archive since 2024, which has no name for the newest version. */
 #define EPEL_OF_7                                                                                  \
     "https://archives.fedoraproject.org/pub/archive/epel/7/x86_64/Packages/e/"                     \
     "epel-release-7-14.noarch.rpm"
-#define ARCHITECTURE "$(uname -m | sed s/aarch64/sbsa/)"
 
 /* RHEL 7 has neither modules of packages nor branches that bring their own dkms; its newest driver
  * still supports Maxwell, Pascal and Volta. */
 #define NOTE_EL7 "install the newest driver that NVIDIA's repository has for this release"
 #define NEWEST_ON_EL7                                                                              \
     "sudo yum install " EPEL_OF_7 " yum-utils\n"                                                   \
-    "sudo yum-config-manager --add-repo " NVIDIA "rhel7/x86_64/cuda-rhel7.repo\n"                  \
+    "sudo yum-config-manager --add-repo " GP_NVIDIA_REPOSITORIES "rhel7/x86_64/cuda-rhel7.repo\n"  \
     "sudo yum install kernel-devel-$(uname -r) nvidia-driver-latest-dkms cuda-drivers"
 
 #define NOTE_EL7_470                                                                               \
@@ -30,14 +28,15 @@
 
 #define OPEN_ON_EL8                                                                                \
     "sudo dnf install " EPEL "8.noarch.rpm\n"                                                      \
-    "sudo dnf config-manager --add-repo " NVIDIA "rhel8/" ARCHITECTURE "/cuda-rhel8.repo\n"        \
-    "sudo dnf module reset nvidia-driver\n"                                                        \
-    "sudo dnf module enable nvidia-driver:open-dkms\n"                                             \
-    "sudo dnf install kernel-devel-$(uname -r) nvidia-open"
+    "sudo dnf config-manager --add-repo " GP_NVIDIA_REPOSITORY(                                    \
+        "rhel8") "\n"                                                                              \
+                 "sudo dnf module reset nvidia-driver\n"                                           \
+                 "sudo dnf module enable nvidia-driver:open-dkms\n"                                \
+                 "sudo dnf install kernel-devel-$(uname -r) nvidia-open"
 
 #define REPOSITORY_OF_EL10                                                                         \
     "sudo dnf install " EPEL "10.noarch.rpm\n"                                                     \
-    "sudo dnf config-manager --add-repo " NVIDIA "rhel10/" ARCHITECTURE "/cuda-rhel10.repo\n"
+    "sudo dnf config-manager --add-repo " GP_NVIDIA_REPOSITORY("rhel10") "\n"
 #define OPEN_ON_EL10 REPOSITORY_OF_EL10 "sudo dnf install kernel-devel-matched nvidia-open"
 #define LAST_ON_EL10                                                                               \
     REPOSITORY_OF_EL10                                                                             \

@@ -17,13 +17,8 @@ enum { USUAL = 500, OF_TARGET = 990 };
 /* The installed version of a package; "": it is not installed. */
 static const char *version_of(struct gp_exam *exam, const char *name)
 {
-    const char *const words[] = {name, NULL};
-    struct gp_package *packages;
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < n; i++)
-        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0)
-            return packages[i].version;
-    return "";
+    const struct gp_package *package = gp_packages_installed(&exam->files, &exam->arena, name);
+    return package ? package->version : "";
 }
 
 static void show_pin(struct gp_exam *exam, const struct gp_apt_pin *pin)

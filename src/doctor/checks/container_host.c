@@ -71,15 +71,9 @@ bool gp_container_has_toolkit(const struct gp_exam *exam)
 
 const char *gp_container_engine_version(struct gp_exam *exam, const char *name)
 {
-    const char *const words[] = {name, NULL};
-    struct gp_package *packages;
-    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < count; i++)
-        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0) {
-            const char *epoch = strchr(packages[i].version, ':');
-            return epoch ? epoch + 1 : packages[i].version;
-        }
-    return "";
+    const struct gp_package *package = gp_packages_installed(&exam->files, &exam->arena, name);
+    const char *epoch = package ? strchr(package->version, ':') : NULL;
+    return epoch ? epoch + 1 : package ? package->version : "";
 }
 
 /* The version that zypper has installed last, of its lines "date|install|NAME|VERSION|…"; "": none,

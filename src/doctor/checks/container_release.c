@@ -66,6 +66,8 @@ void gp_container_check_release(struct gp_exam *exam)
 {
     const char *version = "", *path = "";
     const struct release *release = find(exam, &version, &path);
+    if (!release) /* updated since it was looked for */
+        return;
     const struct gp_log_known *known = gp_log_known_of(exam, release->message);
     gp_exam_report(exam, known ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s %s has a fault: its containers may not open the GPUs", release->package,

@@ -72,13 +72,8 @@ static const char *ubuntu_headers(struct gp_exam *exam, const char *kernel)
 {
     const char *series = gp_driver_kernel_series(exam);
     const char *name = gp_exam_text(exam, "linux-headers-%s", series);
-    const char *const words[] = {name, NULL};
-    struct gp_package *packages;
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < n; i++)
-        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0)
-            return kernel;
-    return series[0] ? gp_exam_text(exam, "%s %s", kernel, name) : kernel;
+    bool is_missing = series[0] && !gp_packages_installed(&exam->files, &exam->arena, name);
+    return is_missing ? gp_exam_text(exam, "%s %s", kernel, name) : kernel;
 }
 
 /* Headers of Proxmox have the name of their kernel's packages. */

@@ -24,18 +24,7 @@ static const struct {
     {GP_DISTRO_OTHER, "void", "linux-firmware-amd", "linux-firmware-intel"},
 };
 
-static bool is_installed(struct gp_exam *exam, const char *name)
-{
-    const char *const words[] = {name, NULL};
-    struct gp_package *found;
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &found);
-    for (long i = 0; i < n; i++)
-        if (strcmp(found[i].name, name) == 0 && strcmp(found[i].state, "installed") == 0)
-            return true;
-    return false;
-}
-
-/* `ret_is_backport`: to be had from Debian's backports, because the kernel is from there, or that
+/* `ret_is_backport`: it comes from Debian's backports, because the kernel is from there, or that
  * of the release is installed and lacks the file. */
 static const char *package_of(struct gp_exam *exam, bool is_amd, bool is_missing,
                               bool *ret_is_backport)
@@ -54,7 +43,8 @@ static const char *package_of(struct gp_exam *exam, bool is_amd, bool is_missing
     if (!is_amd && release >= TRIXIE)
         name = "firmware-intel-graphics";
     *ret_is_backport =
-        suite[0] && (strstr(m->kernel, "bpo") || (is_missing && is_installed(exam, name)));
+        suite[0] && (strstr(m->kernel, "bpo") ||
+                     (is_missing && gp_packages_installed(&exam->files, &exam->arena, name)));
     if (!*ret_is_backport)
         return name;
     return gp_exam_text(exam, "-t %s %s", suite,

@@ -13,7 +13,7 @@ void gp_graphics_check_variables(struct gp_exam *exam);
 const char *gp_graphics_video_user(struct gp_exam *exam);
 
 /* graphics_loader.c: reports a file of a driver in the folders of Vulkan's loader whose name begins
- * like one of these, up to NULL, and that the loader skips, because a package or somebody has
+ * like one of these, up to NULL, and that the loader skips, because a package or a user has
  * renamed it; false: there is none. */
 bool gp_graphics_report_renamed(struct gp_exam *exam, const char *const *starts, const char *words);
 

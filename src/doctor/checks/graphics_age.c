@@ -125,7 +125,7 @@ static bool is_beside_screen(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     return exam->machine.gpu_count > 1;
 }
 
-/* Whether the release itself has one by now that is new enough. */
+/* Whether updates of the release itself have one that is new enough. */
 static bool has_newer(const struct gp_machine *m, const char *mesa)
 {
     const char *release = gp_machine_release(m);

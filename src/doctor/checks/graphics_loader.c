@@ -44,7 +44,7 @@ static bool has_bumblebee(const struct gp_exam *exam)
     return gp_files_first(&exam->files, paths);
 }
 
-/* A driver's file under another name. Somebody who renamed one of several drivers may want the
+/* A driver's file under another name. A user who renamed one of several drivers may want the
  * others to be used. */
 static void report_renamed(struct gp_exam *exam, const char *words, const char *path,
                            const char *right, bool is_first)

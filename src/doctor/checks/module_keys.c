@@ -108,17 +108,12 @@ static const char *key_by_name(struct gp_exam *exam)
     return found;
 }
 
-/* Whether the installed dkms does not sign modules unless it is told to, and with which key. */
+/* Whether the installed dkms signs modules only if a key is set for it. */
 static bool is_dkms_without_key(struct gp_exam *exam)
 {
     enum { FIRST_WITH_KEY = 3 };
-    static const char *const words[] = {"dkms", NULL};
-    struct gp_package *packages;
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < n; i++)
-        if (strcmp(packages[i].name, words[0]) == 0 && strcmp(packages[i].state, "installed") == 0)
-            return gp_version_major(packages[i].version) < FIRST_WITH_KEY;
-    return false;
+    const struct gp_package *dkms = gp_packages_installed(&exam->files, &exam->arena, "dkms");
+    return dkms && gp_version_major(dkms->version) < FIRST_WITH_KEY;
 }
 
 /* Debian's package with the source of the module, "nvidia-kernel-dkms". */

@@ -93,7 +93,7 @@ static bool is_built_for(struct gp_exam *exam, const char *package, bool is_nvid
            strncmp(text, "#!", 2) == 0 && strstr(text, is_nvidia ? "cuda" : "rocm");
 }
 
-/* As somebody may want it, also beside a GPU. */
+/* A user may want that, even with a GPU. */
 static bool is_for_cpu(struct gp_exam *exam)
 {
     static const char *const words[] = {"acceleration = false", "ollama-cpu"};

@@ -49,7 +49,7 @@ size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *wo
 /* The users that /etc/group lists for a group, "alice,bob"; "": none. */
 const char *gp_access_members(struct gp_exam *exam, unsigned group);
 
-/* Whether the examining user is a member of the file's group by now, which may use it, but the
+/* Whether the examining user was added to the file's group, which may use it, but the
  * session began before that. */
 bool gp_access_is_new(struct gp_exam *exam, const struct gp_access *access);
 

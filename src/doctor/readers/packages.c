@@ -163,3 +163,15 @@ long gp_packages_read(const struct gp_files *files, struct gp_arena *arena,
     long n = gp_files_list(files, arena, "/var/lib/pacman/local", &folders);
     return n < 0 ? n : read_pacman(folders, n, words, packages);
 }
+
+const struct gp_package *gp_packages_installed(const struct gp_files *files, struct gp_arena *arena,
+                                               const char *name)
+{
+    const char *const words[] = {name, NULL};
+    struct gp_package *packages;
+    long n = gp_packages_read(files, arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0)
+            return &packages[i];
+    return NULL;
+}

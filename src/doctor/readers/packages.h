@@ -44,4 +44,9 @@ enum { GP_PACKAGES = 256 };
 long gp_packages_read(const struct gp_files *files, struct gp_arena *arena,
                       const char *const *words, struct gp_package **ret);
 
+/* The installed package of exactly this name, in the arena; NULL: there is none, or that is
+ * unknown. */
+const struct gp_package *gp_packages_installed(const struct gp_files *files, struct gp_arena *arena,
+                                               const char *name);
+
 #endif

@@ -34,7 +34,7 @@ struct gp_assignment {
 typedef void gp_assignment_found(struct gp_exam *exam, const struct gp_assignment *found,
                                  void *argument);
 
-/* Visits these lines, at most so many of a file. */
+/* Visits these lines, of each file at most `lines_max`. */
 void gp_assignments_each(struct gp_exam *exam, const char *name, unsigned lines_max,
                          gp_assignment_found *found, void *argument);
 
