@@ -11,7 +11,7 @@ status=0
 
 roots=${GPULSE_ROOTS:-${XDG_CACHE_HOME:-$HOME/.cache}/gpulse/roots}
 if [ -x "$roots/peers/usr/bin/nvtop" ]; then
-    scripts/peers.py "$dir" --rounds 1 'gpulse top' nvtop || status=$?
+    scripts/peers.py "$dir" --rounds 1 'gpulse top' floor nvtop || status=$?
 else
     echo "other monitors: skipped, not installed; install them with: scripts/peers.py build-release"
 fi

@@ -4,13 +4,14 @@
 Usage: scripts/peers.py BUILD [--seconds N] [--rounds N] [--lively] [PROGRAM...]
 
 Each monitor runs in a terminal of 200x60 and takes a sample a second; its CPU time is that of all its
-threads (/proc/PID/task/*/schedstat), its bytes those that reach the terminal. The machines have 8 or 64
+threads (/proc/PID/task/*/schedstat), its bytes those that reach the terminal. "floor" is the program in
+tests/bench that makes the same calls and reads, and draws nothing. The machines have 8 or 64
 GPUs whose values stand still, or move with --lively, and 10 or 2,000 real processes, which sleep. The
 rounds are interleaved, and the median counts. Prints a table in Markdown.
 
 The other monitors come from a Debian 13 root, made by debootstrap from this machine's own mirror and kept
 in $GPULSE_ROOTS (default ~/.cache/gpulse/roots). They run outside it, with its libraries and the simulated
-one. Where there is no such root and none can be made, gpulse runs alone.
+one. Where there is no such root and none can be made, gpulse and the floor run alone.
 """
 import argparse
 import copy
@@ -38,7 +39,8 @@ PYTHON = "usr/bin/python3.13"
 
 # name: command; {root} is the Debian root
 PROGRAMS = {
-    "gpulse top": ["{gpulse}", "top", "-n", "1"],
+    "gpulse top": ["{build}/gpulse", "top", "-n", "1"],
+    "floor": ["{build}/tests/bench/floor", "{build}/sim/libnvidia-ml.so.1", "screen", "1000000", "1000"],
     "nvtop": ["{root}/usr/bin/nvtop"],
     "btop": ["{root}/usr/bin/btop", "--utf-force"],
     "nvitop": ["{root}/" + PYTHON, "{root}/usr/bin/nvitop", "--interval", "1"],
@@ -98,8 +100,8 @@ def machine(build, gpus, pids):
 
 def command_of(name, build, root):
     """The command with the root's own loader, as its C library differs from that of this machine."""
-    words = [w.format(gpulse=build / "gpulse", root=root) for w in PROGRAMS[name]]
-    if words[0] == str(build / "gpulse"):
+    words = [w.format(build=build, root=root) for w in PROGRAMS[name]]
+    if PROGRAMS[name][0].startswith("{build}"):
         return words
     libraries = f"{build}/sim:{root}/lib/x86_64-linux-gnu:{root}/usr/lib/x86_64-linux-gnu"
     return [f"{root}/lib64/ld-linux-x86-64.so.2", "--library-path", libraries, *words]
@@ -191,10 +193,11 @@ def table(results, names):
             cells = [results[shape][name] for shape in SHAPES]
             lines.append(f"| {name}, {title} | " +
                          " | ".join(form.format(c[part]) if c else "-" for c in cells) + " |")
-    if "nvtop" in names:
-        ours, theirs = ([results[s][n] for s in SHAPES] for n in ("gpulse top", "nvtop"))
-        lines.append("| **CPU, gpulse / nvtop** | " + " | ".join(
-            f"**{a[0] / b[0]:.2f}**" if a and b else "-" for a, b in zip(ours, theirs)) + " |")
+    for other in ("floor", "nvtop"):
+        if other in names and "gpulse top" in names:
+            ours, theirs = ([results[s][n] for s in SHAPES] for n in ("gpulse top", other))
+            lines.append(f"| **CPU, gpulse / {other}** | " + " | ".join(
+                f"**{a[0] / b[0]:.2f}**" if a and b else "-" for a, b in zip(ours, theirs)) + " |")
     return "\n".join(lines)
 
 
@@ -210,8 +213,8 @@ def main():
     names = options.programs or list(PROGRAMS)
     root, why = debian_root()
     if not root:
-        print(f"peers: only gpulse: {why}", file=sys.stderr)
-        names = ["gpulse top"]
+        print(f"peers: only gpulse and the floor: {why}", file=sys.stderr)
+        names = [name for name in ("gpulse top", "floor") if name in names]
     build = options.build.resolve()
     results = {shape: run_shape(names, build, root, *shape, options)
                for shape in SHAPES}

@@ -154,15 +154,18 @@ void gp_doctor_add_tables(struct gp_strbuf *sb)
     gp_strbuf_fini(&line);
 }
 
-/* All passed, but that says nothing about a GPU. */
-static void add_no_gpu(struct gp_strbuf *sb, const struct gp_exam *exam)
+/* All passed: what that does not say. */
+static void add_limits(struct gp_strbuf *sb, const struct gp_exam *exam)
 {
     static const char *const words[] = {
         [GP_PRESENCE_NONE] = "this machine has none",
         [GP_PRESENCE_UNKNOWN] = "the list of PCI devices cannot be read",
     };
     enum gp_presence presence = gp_exam_presence(exam);
-    if (presence != GP_PRESENCE_SOME)
+    if (presence == GP_PRESENCE_SOME)
+        gp_strbuf_adds(sb,
+                       "If a program fails all the same: gpulse explain \"its error message\"\n");
+    else
         gp_strbuf_addf(sb, "no GPU was examined: %s\n", words[presence]);
 }
 
@@ -192,7 +195,7 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
     gp_doctor_add_tables(sb);
     const struct gp_finding *first = gp_exam_first(exam);
     if (!first) {
-        add_no_gpu(sb, exam);
+        add_limits(sb, exam);
         return;
     }
     struct gp_strbuf advice = GP_STRBUF_INIT(1 << 20);

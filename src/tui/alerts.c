@@ -17,7 +17,6 @@ enum {
     FULL_VERY_SOON_S = 60,
     FULL_PERCENT = 95,
     IDLE_S = 600, /* no work for this long while memory is held */
-    IDLE_STEPS = 60,
     XID_S = 3600,
 };
 
@@ -269,18 +268,6 @@ static bool foretell(struct finder *f, const struct gp_snapshot *snapshot,
     return true;
 }
 
-/* Whether nothing ran during the whole period, with no gap in the samples. */
-static bool is_idle(const struct gp_track *track, uint64_t now_ns)
-{
-    float values[IDLE_STEPS];
-    gp_track_read(track, GP_SERIES_GPU, now_ns, IDLE_S * GP_NS_PER_S / IDLE_STEPS, values,
-                  IDLE_STEPS);
-    for (int i = 0; i < IDLE_STEPS; i++)
-        if (values[i] < 0 || values[i] > 0)
-            return false;
-    return true;
-}
-
 static void tell_of_idle(struct finder *f, const struct gp_snapshot *snapshot,
                          const struct gp_device *device, double used)
 {
@@ -302,8 +289,8 @@ static void look_at_memory(struct finder *f, const struct gp_snapshot *snapshot,
     if (!foretell(f, snapshot, device, track, total) && 100 * used >= FULL_PERCENT * total)
         TELL(f, GP_FAULT_FULL, device, " (%.0f%%)", 100 * used / total);
     double load;
-    if (used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
-        is_idle(track, snapshot->mono_ns))
+    if (track && used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) &&
+        load <= 0 && snapshot->mono_ns - track->idle_since_ns >= IDLE_S * GP_NS_PER_S)
         tell_of_idle(f, snapshot, device, used);
 }
 

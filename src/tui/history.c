@@ -323,6 +323,19 @@ static void note_memory(struct gp_track *track, const struct gp_track_sample *sa
         track->memory_rose_ns = sample->mono_ns;
 }
 
+/* Between two samples it was idle, too, unless some were lost for longer than this. */
+static void note_idle(struct gp_track *track, const struct gp_track_sample *sample)
+{
+    const uint64_t gap_ns = 10 * GP_NS_PER_S;
+    const size_t kept = kept_of(track);
+    const size_t last = kept ? place_of(track, kept, kept - 1) : 0;
+    const uint64_t lasts_ns = kept ? track->times[last].lasts_ms * GP_NS_PER_MS : 0;
+    const bool is_idle = sample->present >> GP_SERIES_GPU & 1 && sample->values[GP_SERIES_GPU] <= 0;
+    if (!is_idle || kept == 0 ||
+        sample->mono_ns - time_of(track, last) > (lasts_ns > gap_ns ? lasts_ns : gap_ns))
+        track->idle_since_ns = sample->mono_ns;
+}
+
 double gp_series_of_all(const struct gp_snapshot *snapshot, enum gp_series series)
 {
     double sum = 0;
@@ -392,6 +405,7 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
             sample.present |= UINT32_C(1) << s;
         }
         note_memory(track, &sample);
+        note_idle(track, &sample);
         gp_track_add(track, sample, interval_ns);
     }
     if (snapshot->device_count > 1)
@@ -405,7 +419,8 @@ void gp_history_cut(struct gp_history *history, uint64_t from_ns)
     for (size_t i = 0; i < history->count; i++) {
         cut_track(history->tracks[i], from_ns);
         history->tracks[i]->limited_since_ns = 0;
-        history->tracks[i]->memory_rose_ns = from_ns; /* at the latest */
+        history->tracks[i]->memory_rose_ns = from_ns; /* at the latest, like the next one */
+        history->tracks[i]->idle_since_ns = from_ns;
     }
 }
 

@@ -59,6 +59,7 @@ struct gp_track {
     uint64_t limited_since_ns;      /* since when the clocks have been limited; 0: they are not */
     double lanes_most;              /* of PCIe, that it ever had */
     uint64_t memory_rose_ns;        /* when more memory was in use than in the sample before */
+    uint64_t idle_since_ns;         /* since when each sample has said that nothing runs */
     double tops[GP_TRACK_CHANNELS]; /* of the axes, when they were last known */
     struct gp_track_time *times;    /* owned, like values */
     float *values; /* `room` of the first channel, then of the next one; or a gap */

@@ -4,14 +4,18 @@
  *
  * floor LIBRARY                     once, as status
  * floor LIBRARY loop COUNT MS       again and again, as status --watch
+ * floor LIBRARY screen COUNT MS     again and again, the calls and reads of top; shows only a line
+ *                                   for each GPU and process
  * floor LIBRARY ps [COUNT]          as ps, so many times without a pause
  * floor LIBRARY table               once, as smi
  * floor LIBRARY csv                 once, as smi --query-gpu=timestamp,name,utilization.gpu,
  *                                   memory.used,temperature.gpu */
 #include "abi/nvml.h"
+#include "abi/nvml_fields.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +36,7 @@ struct gpu {
     nvmlDevice_t handle;
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
     char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE];
+    nvmlGpmSample_t samples[2];
 };
 
 static char output[4 << 20];
@@ -214,6 +219,146 @@ static void show_table(struct gpu *gpu, unsigned index)
     list_names(gpu->handle, api.nvmlDeviceGetMPSComputeRunningProcesses_v3);
 }
 
+/* ---- as top ---- */
+
+enum {
+    ROWS = 60,     /* processes that a screen has room for */
+    SELDOM = 5,    /* what changes seldom is read in every fifth tick, */
+    SOMETIMES = 2, /* and what the kernel computes in every second one */
+};
+
+/* What remains open: its file, from the beginning. */
+static const char *read_again(int *fd, const char *path)
+{
+    static char text[8192];
+    if (*fd < 0)
+        *fd = open(path, O_RDONLY);
+    ssize_t n = *fd >= 0 ? pread(*fd, text, sizeof(text) - 1, 0) : -1;
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}
+
+/* A line for each process on the screen, of its stat file. */
+static void screen_processes(struct gpu *gpu)
+{
+    static nvmlProcessInfo_t infos[LIST_MAX];
+    static struct {
+        unsigned pid;
+        int fd;
+    } rows[ROWS];
+    static size_t row_count;
+    unsigned count = LIST_MAX;
+    if (api.nvmlDeviceGetComputeRunningProcesses_v3(gpu->handle, &count, infos) != NVML_SUCCESS)
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        char path[64];
+        char text[256];
+        size_t row = 0;
+        while (row < row_count && rows[row].pid != infos[i].pid)
+            row++;
+        if (row == ROWS)
+            continue;
+        if (row == row_count) {
+            rows[row].pid = infos[i].pid;
+            rows[row].fd = -1;
+            row_count++;
+        }
+        snprintf(path, sizeof(path), "/proc/%u/stat", infos[i].pid);
+        const char *close = strrchr(read_again(&rows[row].fd, path), ')');
+        snprintf(text, sizeof(text), "%u %lluMiB %.40s\n", infos[i].pid,
+                 infos[i].usedGpuMemory >> 20, close ? close : "");
+        add(text);
+    }
+}
+
+static void screen_seldom(struct gpu *gpu)
+{
+    static nvmlProcessInfo_t infos[LIST_MAX];
+    unsigned n[4];
+    unsigned count = LIST_MAX;
+    unsigned long long errors;
+    api.nvmlDeviceGetGraphicsRunningProcesses_v3(gpu->handle, &count, infos);
+    count = LIST_MAX;
+    api.nvmlDeviceGetMPSComputeRunningProcesses_v3(gpu->handle, &count, infos);
+    api.nvmlDeviceGetTotalEccErrors(gpu->handle, NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+                                    NVML_VOLATILE_ECC, &errors);
+    api.nvmlDeviceGetRemappedRows(gpu->handle, &n[0], &n[1], &n[2], &n[3]);
+    api.nvmlDeviceGetCurrPcieLinkWidth(gpu->handle, &n[0]);
+    api.nvmlDeviceGetCurrPcieLinkGeneration(gpu->handle, &n[0]);
+    api.nvmlDeviceGetEnforcedPowerLimit(gpu->handle, &n[0]);
+    api.nvmlDeviceGetEncoderUtilization(gpu->handle, &n[0], &n[1]);
+    api.nvmlDeviceGetDecoderUtilization(gpu->handle, &n[0], &n[1]);
+    api.nvmlDeviceGetMigMode(gpu->handle, &n[0], &n[1]);
+}
+
+static double screen_sm(struct gpu *gpu, long tick)
+{
+    static nvmlGpmMetricsGet_t get;
+    nvmlGpmSample_t *newest = &gpu->samples[tick % 2];
+    if (!*newest && api.nvmlGpmSampleAlloc(newest) != NVML_SUCCESS)
+        return 0;
+    get.version = NVML_GPM_METRICS_GET_VERSION;
+    get.numMetrics = 1;
+    get.metrics[0].metricId = 2; /* SM activity */
+    get.sample1 = gpu->samples[(tick + 1) % 2];
+    get.sample2 = *newest;
+    if (api.nvmlGpmSampleGet(gpu->handle, *newest) != NVML_SUCCESS || !get.sample1 ||
+        api.nvmlGpmMetricsGet(&get) != NVML_SUCCESS)
+        return 0;
+    return get.metrics[0].value;
+}
+
+static void show_screen(struct gpu *gpu, unsigned index, long tick)
+{
+    static nvmlProcessUtilizationSample_t shares[LIST_MAX];
+    nvmlFieldValue_t fields[] = {
+        {.fieldId = NVML_FI_DEV_MEMORY_TEMP},
+        {.fieldId = NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, .scopeId = UINT_MAX},
+        {.fieldId = NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, .scopeId = UINT_MAX},
+        {.fieldId = NVML_FI_DEV_PCIE_COUNT_TX_BYTES},
+        {.fieldId = NVML_FI_DEV_PCIE_COUNT_RX_BYTES},
+    };
+    enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
+    nvmlMemory_v2_t memory = {.version = nvmlMemory_v2};
+    nvmlUtilization_t utilization = {0};
+    nvmlPstates_t pstate = 0;
+    unsigned temperature = 0, power = 0, sm = 0, mem = 0, share_count = LIST_MAX;
+    unsigned long long reasons = 0;
+    char text[256];
+    api.nvmlDeviceGetUtilizationRates(gpu->handle, &utilization);
+    api.nvmlDeviceGetMemoryInfo_v2(gpu->handle, &memory);
+    api.nvmlDeviceGetTemperature(gpu->handle, NVML_TEMPERATURE_GPU, &temperature);
+    api.nvmlDeviceGetPowerUsage(gpu->handle, &power);
+    api.nvmlDeviceGetClockInfo(gpu->handle, NVML_CLOCK_SM, &sm);
+    api.nvmlDeviceGetClockInfo(gpu->handle, NVML_CLOCK_MEM, &mem);
+    api.nvmlDeviceGetPerformanceState(gpu->handle, &pstate);
+    api.nvmlDeviceGetCurrentClocksThrottleReasons(gpu->handle, &reasons);
+    api.nvmlDeviceGetFieldValues(gpu->handle, FIELDS, fields);
+    api.nvmlDeviceGetProcessUtilization(gpu->handle, shares, &share_count, 0);
+    if (tick % SELDOM == 0)
+        screen_seldom(gpu);
+    snprintf(text, sizeof(text),
+             "%u %s %u %% %llu / %llu MiB %u C %u W %u MHz %u MHz P%u %llx %.0f %llu %llu %u\n",
+             index, gpu->name, utilization.gpu, memory.used >> 20, memory.total >> 20, temperature,
+             power / 1000, sm, mem, (unsigned)pstate, reasons, screen_sm(gpu, tick),
+             fields[1].value.ullVal, fields[3].value.ullVal, share_count);
+    add(text);
+    screen_processes(gpu);
+}
+
+/* The load of the host. */
+static void show_host(long tick)
+{
+    static const char *const paths[] = {"/proc/stat", "/proc/meminfo"};
+    static int fds[] = {-1, -1};
+    for (int i = 0; i < 2 && tick % SOMETIMES == 0; i++) {
+        const char *text = read_again(&fds[i], paths[i]);
+        char line[64];
+        snprintf(line, sizeof(line), "%.*s\n", (int)strcspn(text, "\n"), text);
+        add(line);
+    }
+}
+
 static void attach(struct gpu *gpu, unsigned index)
 {
     unsigned current;
@@ -246,7 +391,9 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < count; i++)
         attach(&gpus[i], i);
     const char *what = argc > 2 ? argv[2] : "";
-    long rounds = argc > 4 && strcmp(what, "loop") == 0 ? strtol(argv[3], NULL, 10) : 1;
+    const int is_screen = strcmp(what, "screen") == 0;
+    const int is_loop = is_screen || strcmp(what, "loop") == 0;
+    long rounds = argc > 4 && is_loop ? strtol(argv[3], NULL, 10) : 1;
     long ms = rounds > 1 ? strtol(argv[4], NULL, 10) : 0;
     if (argc > 3 && strcmp(what, "ps") == 0)
         rounds = strtol(argv[3], NULL, 10);
@@ -263,9 +410,13 @@ int main(int argc, char **argv)
                 show_processes(&gpus[i]);
             else if (strcmp(what, "csv") == 0)
                 show_csv(&gpus[i]);
+            else if (is_screen)
+                show_screen(&gpus[i], i, r);
             else
                 show(&gpus[i], i);
         }
+        if (is_screen)
+            show_host(r);
         if (write(STDOUT_FILENO, output, output_len) < 0)
             return 1;
         if (r + 1 == rounds)

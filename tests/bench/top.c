@@ -135,7 +135,7 @@ static void watch(int seconds, int processes, int w, int h, double cpu_bar, doub
     start_children(processes);
     write_machine(8, processes, "");
     snprintf(count, sizeof(count), "%d", seconds);
-    char *floor[] = {floor_path, library_path, "loop", count, "1000", NULL};
+    char *floor[] = {floor_path, library_path, "screen", count, "1000", NULL};
     pid_t f = spawn(floor);
     struct terminal t = open_top(w, h, "memory");
     double start_ms = now_ms();

@@ -258,6 +258,21 @@ torch_in() {
     printf "__version__ = '2.7.1+cu128'\ncuda = '12.8'\n" >"$1/lib/python3.11/site-packages/torch/version.py"
 }
 
+@test "what is no problem by itself may be why a line was printed" {
+    local line='==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters'
+    known_gpu
+    mkdir -p root/usr/bin root/proc/driver/nvidia
+    echo 'RmProfilingAdminOnly: 1' >root/proc/driver/nvidia/params
+    gpulse --root root explain "$line"
+    says '^      here   no such problem on this machine: 1 check passed '
+    echo >root/usr/bin/ncu
+    gpulse --root root explain "$line"
+    says '^      here   nothing is wrong by itself, but this may be why:$'
+    says '^             driver\.params: only root may profile: Nsight Compute is denied to other users$'
+    says 'NVreg_RestrictProfilingToAdminUsers=0'
+    says_not 'no such problem'
+}
+
 @test "no such problem: only where it was really looked for" {
     local line='CUDA error: no kernel image is available for execution on the device'
     mkdir -p empty

@@ -373,6 +373,10 @@ static void an_idle_gpu_that_holds_memory_is_told(void **state)
     assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), 1);
     assert_non_null(strstr(alert.text, "memory held (20.0G, "));
     gp_snapshot_free(s);
+    s = growing(660, 20, 0); /* what it did meanwhile was not seen */
+    gp_history_add(&history, s, GP_NS_PER_S);
+    assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), 0);
+    gp_snapshot_free(s);
     gp_history_fini(&history);
 }
 

@@ -24,17 +24,17 @@ const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_
     return exam;
 }
 
-static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding)
+static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, const char *label)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
     gp_strbuf_addf(&text, "%s: %s", finding->check->id, finding->summary);
-    gp_doctor_add_labeled(sb, "here", LABEL, text.buf);
+    gp_doctor_add_labeled(sb, label, LABEL, text.buf ? text.buf : "");
     gp_doctor_add_fixes(sb, finding, "", LABEL);
     gp_strbuf_fini(&text);
 }
 
 struct seen {
-    size_t problems, passed, skipped, empty;
+    size_t problems, notes, passed, skipped, empty;
 };
 
 /* Adds the warnings and failures, and counts. */
@@ -46,13 +46,24 @@ static struct seen add_problems(struct gp_strbuf *sb, const struct gp_exam *exam
         if (!gp_exam_is_listed(checks, f->check->id))
             continue;
         seen.problems += f->verdict >= GP_VERDICT_WARN;
+        seen.notes += f->verdict == GP_VERDICT_INFO && !f->is_empty;
         seen.skipped += f->verdict == GP_VERDICT_SKIP;
         seen.empty += f->verdict < GP_VERDICT_SKIP && f->is_empty;
         seen.passed += f->verdict < GP_VERDICT_SKIP && !f->is_empty;
         if (f->verdict >= GP_VERDICT_WARN)
-            add_finding(sb, f);
+            add_finding(sb, f, "here");
     }
     return seen;
+}
+
+/* What is no problem by itself can be why the line was printed. */
+static void add_notes(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks)
+{
+    gp_doctor_add_labeled(sb, "here", LABEL, "nothing is wrong by itself, but this may be why:");
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        if (gp_exam_is_listed(checks, f->check->id) && f->verdict == GP_VERDICT_INFO &&
+            !f->is_empty)
+            add_finding(sb, f, "");
 }
 
 /* What was not looked at, each once. */
@@ -85,30 +96,39 @@ static const char *no_check_words(const struct gp_exam *exam)
     return words[gp_exam_presence(exam)];
 }
 
-void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks)
+static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks,
+                           const struct seen *seen)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
-    if (!exam || !checks[0])
-        return;
-    struct seen seen = add_problems(sb, exam, checks);
-    size_t unseen = seen.skipped + seen.empty;
-    if (seen.problems > 0)
-        return;
-    if (seen.passed > 0 && unseen == 0)
-        gp_strbuf_addf(&text, "no such problem on this machine: %zu check%s passed", seen.passed,
-                       seen.passed == 1 ? "" : "s");
+    size_t unseen = seen->skipped + seen->empty;
+    if (seen->passed > 0 && unseen == 0)
+        gp_strbuf_addf(&text, "no such problem on this machine: %zu check%s passed", seen->passed,
+                       seen->passed == 1 ? "" : "s");
     else if (unseen == 0)
         gp_strbuf_addf(&text, "not looked for on this machine: %s", no_check_words(exam));
     else
         gp_strbuf_addf(&text,
                        "unknown on this machine: %zu check%s passed, but %zu had nothing to "
                        "look at or could not look",
-                       seen.passed, seen.passed == 1 ? "" : "s", unseen);
-    if (seen.passed + unseen > 0)
+                       seen->passed, seen->passed == 1 ? "" : "s", unseen);
+    if (seen->passed + unseen > 0)
         gp_strbuf_addf(&text, " (gpulse doctor --only %.80s -v)", checks);
     gp_doctor_add_labeled(sb, "here", LABEL, text.buf ? text.buf : "");
-    add_unseen(sb, exam, checks);
     gp_strbuf_fini(&text);
+}
+
+void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks)
+{
+    if (!exam || !checks[0])
+        return;
+    struct seen seen = add_problems(sb, exam, checks);
+    if (seen.problems > 0)
+        return;
+    if (seen.notes > 0)
+        add_notes(sb, exam, checks);
+    else
+        add_no_problem(sb, exam, checks, &seen);
+    add_unseen(sb, exam, checks);
 }
 
 json_t *gp_look_json(const struct gp_exam *exam, const char *checks)
