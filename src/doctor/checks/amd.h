@@ -10,6 +10,9 @@
 bool gp_amd_wants_rocm(struct gp_exam *exam);
 bool gp_amd_drives(struct gp_exam *exam);
 bool gp_amd_wants_kfd(struct gp_exam *exam);
+/* Whether ROCm is installed and the kernel offers no GPU for it, without a reason in its log that
+ * lies in the hardware. */
+bool gp_amd_lacks_compute(struct gp_exam *exam);
 bool gp_amd_wants_permission(struct gp_exam *exam);
 void gp_amd_check_kfd(struct gp_exam *exam);
 void gp_amd_check_permission(struct gp_exam *exam);

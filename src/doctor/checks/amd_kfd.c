@@ -2,6 +2,7 @@
 #include "doctor/checks/access_fix.h"
 #include "doctor/checks/amd.h"
 #include "doctor/checks/container.h"
+#include "doctor/checks/system.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/gfxchip.h"
 #include "doctor/readers/kernel_config.h"
@@ -93,11 +94,24 @@ static void fix_atomics(struct gp_exam *exam, bool is_firmware)
     }
 }
 
+/* The line by which the kernel left the AMD GPU out; NULL: it did not. */
+static const struct gp_log_known *skipped(struct gp_exam *exam)
+{
+    static const char ids[] = "amd.kfd-skip,amd.kfd-iommu,amd.kfd-not-added";
+    return leaves_all_out(exam) ? gp_log_known_of(exam, ids) : NULL;
+}
+
+bool gp_amd_lacks_compute(struct gp_exam *exam)
+{
+    bool has_none = !gp_files_exist(&exam->files, "/dev/kfd") || gp_amd_count_nodes(exam) == 0;
+    return has_none && !exam->machine.container && gp_amd_wants_rocm(exam) && gp_amd_drives(exam) &&
+           !skipped(exam);
+}
+
 /* The kernel left the AMD GPU out, mostly because its slot has no PCIe atomics. */
 static bool report_skipped(struct gp_exam *exam)
 {
-    static const char ids[] = "amd.kfd-skip,amd.kfd-iommu,amd.kfd-not-added";
-    const struct gp_log_known *known = leaves_all_out(exam) ? gp_log_known_of(exam, ids) : NULL;
+    const struct gp_log_known *known = skipped(exam);
     if (!known)
         return false;
     /* "PCI rejects atomics 494<509": this firmware, and the first that does without atomics. */
@@ -223,6 +237,9 @@ static bool report_all_passed(struct gp_exam *exam)
 
 void gp_amd_check_kfd(struct gp_exam *exam)
 {
+    if (gp_exam_has_failed(exam, "system.dkms", GP_DKMS_NO_COMPUTE) &&
+        gp_exam_blame(exam, "system.dkms"))
+        return;
     if (report_unsupported(exam) || report_skipped(exam))
         return;
     if (gp_files_exist(&exam->files, "/dev/kfd")) {

@@ -38,6 +38,8 @@ void gp_licence_check(struct gp_exam *exam);
 /* dkms.c: AMD's and Intel's drivers that DKMS builds. */
 bool gp_dkms_is_there(struct gp_exam *exam);
 void gp_dkms_check(struct gp_exam *exam);
+/* In the summary of system.dkms, if ROCm finds no GPU for want of AMD's module. */
+#define GP_DKMS_NO_COMPUTE "offers no GPU for computing"
 
 /* groups.c: services whose users may not open the GPUs. */
 bool gp_groups_apply(struct gp_exam *exam);
