@@ -1,9 +1,11 @@
 /* Jellyfin: whether its settings for transcoding fit the GPUs: system.jellyfin. */
 #include "doctor/checks/system.h"
 
+#include "doctor/checks/log_show.h"
 #include "doctor/exam.h"
 #include "doctor/readers/jellyfin.h"
 #include "doctor/readers/nvidia.h"
+#include "doctor/readers/searchpath.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,12 +113,69 @@ static void check_av1(struct gp_exam *exam, const char *path, const char *text)
     gp_exam_advice(exam, "%s, turn off encoding in AV1", place);
 }
 
+/* The release of the system's libva, 17 for "libva.so.2.1700.0" (2.17); 0: unknown. */
+static unsigned libva_release(struct gp_exam *exam, char ret_path[GP_PATH_SIZE])
+{
+    static const char mark[] = "/libva.so.2.";
+    const char *link = gp_system_library(exam, "", "libva.so.2");
+    const char *found =
+        link && gp_files_real(&exam->files, link, ret_path) ? strstr(ret_path, mark) : NULL;
+    return found ? (unsigned)strtoul(found + sizeof(mark) - 1, NULL, 10) / 100 : 0;
+}
+
+/* The line of its last transcoding that says that FFmpeg was built for a newer libva than the
+ * system's; NULL: it does not. */
+static const struct gp_log_known *lack_of_libva(struct gp_exam *exam)
+{
+    static const char id[] = "video.libva-old", folder[] = "/var/log/jellyfin/";
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->known_count; i++)
+        if (strcmp(log->known[i].id, id) == 0 &&
+            strncmp(log->known[i].path, folder, sizeof(folder) - 1) == 0)
+            return gp_log_known_of(exam, id);
+    return NULL;
+}
+
+/* An FFmpeg without a libva of its own that was built for a newer one than the system's, such as
+ * the portable build on Debian 12. Its last transcoding tells; true: that is reported. */
+static bool check_libva(struct gp_exam *exam, const char *text)
+{
+    enum { OF_MAP_BUFFER_2 = 21 };
+    static const char package[] = "/usr/lib/jellyfin-ffmpeg/ffmpeg";
+    char path[GP_PATH_SIZE];
+    const struct gp_log_known *known = lack_of_libva(exam);
+    unsigned release = known ? libva_release(exam, path) : 0;
+    bool is_map = known && strstr(known->text, "vaMapBuffer2");
+    if (!known || !gp_jellyfin_uses_dri(exam) || (is_map && release >= OF_MAP_BUFFER_2))
+        return false; /* the setting was changed since, or the library updated */
+    const char *program = gp_jellyfin_value(exam, text, "EncoderAppPathDisplay");
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Jellyfin's FFmpeg needs a newer libva than this system's%s",
+                   release ? gp_exam_text(exam, " 2.%u", release) : "");
+    gp_log_show_known(exam, known);
+    if (release)
+        gp_exam_evidence(exam, path, "libva 2.%u%s", release,
+                         is_map ? "; vaMapBuffer2 is in 2.21 and later" : "");
+    if (program[0])
+        gp_exam_evidence(exam, "encoding.xml", "EncoderAppPathDisplay %s", program);
+    gp_exam_why(exam, "FFmpeg aborts when it transcodes with VA-API or QSV.");
+    gp_exam_advice(exam,
+                   "install the package jellyfin-ffmpeg7 of Jellyfin's own repository "
+                   "(repo.jellyfin.org) for this release of the distribution: it has its own "
+                   "libva. Then have Jellyfin use it: --ffmpeg %s in the service's command, or "
+                   "the path %s",
+                   package, place);
+    gp_exam_advice(exam, "or an older portable build, or a distribution with a newer libva");
+    gp_exam_link(exam, "https://github.com/BtbN/FFmpeg-Builds/issues/457");
+    return true;
+}
+
 void gp_jellyfin_check(struct gp_exam *exam)
 {
     const char *path = gp_jellyfin_path(exam);
     const char *text = gp_jellyfin_text(exam);
     const char *method = text ? gp_jellyfin_value(exam, text, "HardwareAccelerationType") : "";
-    if (check_method(exam, path, method))
+    if (check_method(exam, path, method) || (text && check_libva(exam, text)))
         return;
     if (strcmp(method, "vaapi") == 0)
         check_device(exam, path, method, "VaapiDevice",
