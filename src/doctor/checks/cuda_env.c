@@ -478,10 +478,17 @@ static void check_arch_list(struct gp_exam *exam, const struct gp_nvidia *nv)
                        gp_nvidia_gpu_words(exam, &nv->gpus[i]));
         gp_exam_evidence(exam, name, "\"%s\"", value);
         gp_exam_assignments(exam, name);
-        gp_exam_why(exam, "PyTorch extensions built in this shell have no kernels for it.");
-        gp_exam_command(exam, "", "export %s=%s", name,
+        gp_exam_why(exam,
+                    "PyTorch extensions built in this shell have no kernels for it: \"no kernel "
+                    "image is available for execution on the device\".");
+        gp_exam_command(exam, "here, and where it is set", "export %s=%s", name,
                         gp_exam_quoted(exam, gp_exam_text(exam, "%s;%u.%u", value, capability / 10,
                                                           capability % 10)));
+        gp_exam_advice(exam, "then rebuild and reinstall the extensions that were built with the "
+                             "old list, as they still lack this GPU. In the source of each, with "
+                             "the environment's Python: python setup.py build_ext --force && "
+                             "python -m pip install --force-reinstall --no-deps --no-cache-dir "
+                             "--no-build-isolation .");
     }
 }
 
