@@ -172,12 +172,14 @@ static void propose_own_channel(struct gp_exam *exam, const struct gp_nvidia *nv
     const char *cuda = is_kept ? toolkit->version : build->cuda;
     if (cpu_only(c->env))
         gp_exam_command(exam, "and what depends on it", "%s remove -p %s cpuonly", program, prefix);
+    gp_torch_release_bound(exam, c->env);
     gp_exam_command(exam, "the build of PyTorch's own channel for these GPUs",
                     "%s install -p %s -c pytorch %s'pytorch=%s=*cuda*'%s %s=%u.%u", program, prefix,
                     channel_of(build->version, cuda), build->version,
                     gp_torch_companions(exam, c->env),
                     gp_version_compare(build->version, "1.13") < 0 ? "cudatoolkit" : "pytorch-cuda",
                     gp_version_major(cuda), gp_version_minor(cuda));
+    gp_torch_return_bound(exam, c->env);
     if (other_channel(c->env))
         gp_exam_advice(exam, "in a file that describes the environment, put the channels pytorch "
                              "and nvidia before conda-forge");
@@ -262,10 +264,15 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         if (c->framework == GP_FRAMEWORK_TORCH && cpu_only(c->env))
             gp_exam_command(exam, "and what depends on it", "%s remove -p %s cpuonly",
                             gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix));
+        bool is_torch = c->framework == GP_FRAMEWORK_TORCH;
+        if (is_torch)
+            gp_torch_release_bound(exam, c->env);
         gp_exam_command(exam, "conda-forge's build for these GPUs",
                         "%s install -p %s -c conda-forge %s cuda-version=%u",
                         gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix),
                         conda[c->framework], gp_version_major(build.cuda));
+        if (is_torch)
+            gp_torch_return_bound(exam, c->env);
         return true;
     }
     remove_plugin(exam, c->env, &build);

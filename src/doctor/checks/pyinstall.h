@@ -46,6 +46,11 @@ const char *gp_torch_release(struct gp_exam *exam, const char *version);
  * space: " torchvision torchaudio"; "". */
 const char *gp_torch_companions(struct gp_exam *exam, const struct gp_pyenv *env);
 
+/* A fix: the commands that remove conda's packages that were built for the installed PyTorch, as
+ * they keep conda from another one. The second says how to get them back after that. */
+void gp_torch_release_bound(struct gp_exam *exam, const struct gp_pyenv *env);
+void gp_torch_return_bound(struct gp_exam *exam, const struct gp_pyenv *env);
+
 /* What pip is to install from an index of PyTorch's, "torch==1.7.1+cu110 torchvision
  * --extra-index-url …". Its releases before 2.0 need PyPI, too. `companions` begin with a space. */
 const char *gp_torch_request(struct gp_exam *exam, const char *torch, const char *companions,

@@ -474,12 +474,14 @@ static bool report_compiler(struct gp_exam *exam, const struct gp_nvidia *nv,
         gp_exam_evidence(exam, c->archs_where, "built for %s", c->archs);
     gp_exam_why(exam, "Simple operations work. Those that it compiles while it runs fail with \"no "
                       "kernel image is available for execution on the device\".");
-    if (gp_pyenv_package(c->env, "pytorch"))
+    if (gp_pyenv_package(c->env, "pytorch")) {
+        gp_torch_release_bound(exam, c->env);
         gp_exam_command(exam, "the first version that can",
                         "%s install -p %s -c pytorch pytorch=%s%s cudatoolkit=%s",
                         gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix),
                         mended, gp_torch_companions(exam, c->env), cuda);
-    else
+        gp_torch_return_bound(exam, c->env);
+    } else {
         gp_exam_pip(
             exam, c->env, GP_PIP_ADD, "the first version that can",
             gp_exam_text(exam,
@@ -488,6 +490,7 @@ static bool report_compiler(struct gp_exam *exam, const struct gp_nvidia *nv,
                          mended,
                          gp_pyenv_package(c->env, "torchvision") ? " torchvision==0.8.2+cu110" : "",
                          gp_pyenv_package(c->env, "torchaudio") ? " torchaudio==0.7.2" : ""));
+    }
     gp_exam_link(exam, "https://github.com/pytorch/pytorch/issues/49161");
     return true;
 }

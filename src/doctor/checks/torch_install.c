@@ -2,9 +2,11 @@
 #include "doctor/checks/pyinstall.h"
 #include "doctor/exam.h"
 #include "doctor/readers/pyenv.h"
+#include "doctor/readers/pypackage.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
+#include <ctype.h>
 #include <string.h>
 
 const char *gp_torch_index(struct gp_exam *exam, const char *cuda)
@@ -29,6 +31,64 @@ const char *gp_torch_companions(struct gp_exam *exam, const struct gp_pyenv *env
         if (gp_pyenv_package(env, names[i]))
             words = gp_exam_text(exam, "%s %s", words, names[i]);
     return words;
+}
+
+/* Whether the build of a conda package names the PyTorch that it is for: "py37_cu102_pyt160",
+ * "py310_cu11.6_pyt1.13", "py38_torch_1.10.0_cu113". */
+static bool is_bound(const char *build)
+{
+    static const char *const marks[] = {"_pyt", "_torch_", "_torch"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++) {
+        const char *found = strstr(build, marks[i]);
+        if (found && isdigit((unsigned char)found[strlen(marks[i])]))
+            return true;
+    }
+    return false;
+}
+
+/* The names of such packages, each after a space, and their first file, which shows the build. */
+static const char *bound_names(struct gp_exam *exam, const struct gp_pyenv *env,
+                               const char **ret_entry)
+{
+    char name[GP_PYPACKAGE_NAME], version[GP_PYPACKAGE_VERSION], build[GP_PYPACKAGE_VERSION];
+    char **entries;
+    const char *words = "";
+    long n = env->kind == GP_PYENV_CONDA
+                 ? gp_files_list(&exam->files, &exam->arena,
+                                 gp_exam_text(exam, "%s/conda-meta", env->prefix), &entries)
+                 : 0;
+    *ret_entry = "";
+    for (long i = 0; i < n; i++) {
+        if (!gp_pypackage_split_conda(entries[i], name, version, build) || !is_bound(build))
+            continue;
+        words = gp_exam_text(exam, "%s %s", words, name);
+        if (!**ret_entry)
+            *ret_entry = entries[i];
+    }
+    return words;
+}
+
+void gp_torch_release_bound(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *entry, *names = bound_names(exam, env, &entry);
+    if (!names[0])
+        return;
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/conda-meta", env->prefix),
+                     "%s: built for this PyTorch only", entry);
+    gp_exam_command(exam, "built for the present PyTorch, which conda would keep for it",
+                    "%s remove -p %s%s", gp_conda_program(exam, env),
+                    gp_exam_quoted(exam, env->prefix), names);
+}
+
+void gp_torch_return_bound(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *entry, *names = bound_names(exam, env, &entry);
+    if (names[0])
+        gp_exam_advice(exam,
+                       "then install%s again, in a build for the new PyTorch and its CUDA: from "
+                       "its channel if it has one, otherwise compiled from its source; and the "
+                       "same versions in a file that describes the environment",
+                       names);
 }
 
 /* Whether the wheel has the name of its CUDA in its version, as those that are not PyPI's. */
