@@ -10,9 +10,11 @@ status=0
 [ $# -eq 0 ] || exit $status # only some of the benchmarks
 
 roots=${GPULSE_ROOTS:-${XDG_CACHE_HOME:-$HOME/.cache}/gpulse/roots}
+peers=('gpulse top' floor)
 if [ -x "$roots/peers/usr/bin/nvtop" ]; then
-    scripts/peers.py "$dir" --rounds 1 'gpulse top' floor nvtop || status=$?
+    peers+=(nvtop)
 else
     echo "other monitors: skipped, not installed; install them with: scripts/peers.py build-release"
 fi
+GPULSE_ROOTS=$roots scripts/peers.py "$dir" --rounds 1 "${peers[@]}" || status=$?
 exit $status

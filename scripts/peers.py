@@ -4,8 +4,8 @@
 Usage: scripts/peers.py BUILD [--seconds N] [--rounds N] [--lively] [PROGRAM...]
 
 Each monitor runs in a terminal of 200x60 and takes a sample a second; its CPU time is that of all its
-threads (/proc/PID/task/*/schedstat), its bytes those that reach the terminal. "floor" is the program in
-tests/bench that makes the same calls and reads, and draws nothing. The machines have 8 or 64
+threads (/proc/PID/task/*/schedstat), its bytes those that reach the terminal. "floor" is a program in
+tests/bench that makes about the same calls and reads and prints plain lines. The machines have 8 or 64
 GPUs whose values stand still, or move with --lively, and 10 or 2,000 real processes, which sleep. The
 rounds are interleaved, and the median counts. Prints a table in Markdown.
 
@@ -213,8 +213,10 @@ def main():
     names = options.programs or list(PROGRAMS)
     root, why = debian_root()
     if not root:
-        print(f"peers: only gpulse and the floor: {why}", file=sys.stderr)
-        names = [name for name in ("gpulse top", "floor") if name in names]
+        names = [name for name in names if PROGRAMS[name][0].startswith("{build}")]
+        if not names:
+            sys.exit(f"peers: no other monitors: {why}")
+        print(f"peers: only {', '.join(names)}: {why}", file=sys.stderr)
     build = options.build.resolve()
     results = {shape: run_shape(names, build, root, *shape, options)
                for shape in SHAPES}

@@ -154,8 +154,8 @@ void gp_doctor_add_tables(struct gp_strbuf *sb)
     gp_strbuf_fini(&line);
 }
 
-/* All passed: what that does not say. */
-static void add_limits(struct gp_strbuf *sb, const struct gp_exam *exam)
+/* No problem was found. */
+static void add_what_next(struct gp_strbuf *sb, const struct gp_exam *exam)
 {
     static const char *const words[] = {
         [GP_PRESENCE_NONE] = "this machine has none",
@@ -195,7 +195,7 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
     gp_doctor_add_tables(sb);
     const struct gp_finding *first = gp_exam_first(exam);
     if (!first) {
-        add_limits(sb, exam);
+        add_what_next(sb, exam);
         return;
     }
     struct gp_strbuf advice = GP_STRBUF_INIT(1 << 20);

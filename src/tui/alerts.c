@@ -246,7 +246,7 @@ static bool foretell(struct finder *f, const struct gp_snapshot *snapshot,
     struct gp_growth growth;
     float values[GP_GROWTH_S];
     char who[80];
-    if (!track || now_ns - track->memory_rose_ns > GP_GROWTH_LATEST_S * GP_NS_PER_S)
+    if (!track || now_ns > track->memory_rose_ns + GP_GROWTH_LATEST_S * GP_NS_PER_S)
         return false;
     gp_track_read(track, GP_SERIES_MEMORY, now_ns, GP_NS_PER_S, values, GP_GROWTH_LATEST_S);
     if (!gp_growth_is_possible(values))
@@ -289,8 +289,8 @@ static void look_at_memory(struct finder *f, const struct gp_snapshot *snapshot,
     if (!foretell(f, snapshot, device, track, total) && 100 * used >= FULL_PERCENT * total)
         TELL(f, GP_FAULT_FULL, device, " (%.0f%%)", 100 * used / total);
     double load;
-    if (track && used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) &&
-        load <= 0 && snapshot->mono_ns - track->idle_since_ns >= IDLE_S * GP_NS_PER_S)
+    if (used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
+        gp_track_is_idle(track, snapshot->mono_ns, IDLE_S * GP_NS_PER_S))
         tell_of_idle(f, snapshot, device, used);
 }
 

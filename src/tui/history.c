@@ -252,6 +252,11 @@ bool gp_track_look(const struct gp_track *track, int channel, uint64_t end_ns, u
     return true;
 }
 
+bool gp_track_is_idle(const struct gp_track *track, uint64_t end_ns, uint64_t wide_ns)
+{
+    return track && track->load_seen_ns && track->idle_since_ns + wide_ns <= end_ns;
+}
+
 /* ---- of all GPUs ---- */
 
 static uint64_t id_of(const struct gp_device *device)
@@ -323,17 +328,21 @@ static void note_memory(struct gp_track *track, const struct gp_track_sample *sa
         track->memory_rose_ns = sample->mono_ns;
 }
 
-/* Between two samples it was idle, too, unless some were lost for longer than this. */
-static void note_idle(struct gp_track *track, const struct gp_track_sample *sample)
+/* If the utilization is unknown for longer than this, and than until the next sample, the GPU may
+ * have worked meanwhile. */
+#define UNKNOWN_NS (10 * GP_NS_PER_S)
+
+static void note_load(struct gp_track *track, const struct gp_track_sample *sample,
+                      uint64_t interval_ns)
 {
-    const uint64_t gap_ns = 10 * GP_NS_PER_S;
-    const size_t kept = kept_of(track);
-    const size_t last = kept ? place_of(track, kept, kept - 1) : 0;
-    const uint64_t lasts_ns = kept ? track->times[last].lasts_ms * GP_NS_PER_MS : 0;
-    const bool is_idle = sample->present >> GP_SERIES_GPU & 1 && sample->values[GP_SERIES_GPU] <= 0;
-    if (!is_idle || kept == 0 ||
-        sample->mono_ns - time_of(track, last) > (lasts_ns > gap_ns ? lasts_ns : gap_ns))
+    const uint64_t soon_ns = interval_ns + interval_ns / 4;
+    const uint64_t longest_ns = soon_ns > UNKNOWN_NS ? soon_ns : UNKNOWN_NS;
+    if (!(sample->present >> GP_SERIES_GPU & 1))
+        return;
+    if (sample->values[GP_SERIES_GPU] > 0 || !track->load_seen_ns ||
+        sample->mono_ns - track->load_seen_ns > longest_ns)
         track->idle_since_ns = sample->mono_ns;
+    track->load_seen_ns = sample->mono_ns;
 }
 
 double gp_series_of_all(const struct gp_snapshot *snapshot, enum gp_series series)
@@ -405,12 +414,17 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
             sample.present |= UINT32_C(1) << s;
         }
         note_memory(track, &sample);
-        note_idle(track, &sample);
+        note_load(track, &sample, interval_ns);
         gp_track_add(track, sample, interval_ns);
     }
     if (snapshot->device_count > 1)
         add_all(history, snapshot, first_ns, interval_ns);
     history->last_ns = snapshot->mono_ns;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 void gp_history_cut(struct gp_history *history, uint64_t from_ns)
@@ -419,8 +433,9 @@ void gp_history_cut(struct gp_history *history, uint64_t from_ns)
     for (size_t i = 0; i < history->count; i++) {
         cut_track(history->tracks[i], from_ns);
         history->tracks[i]->limited_since_ns = 0;
-        history->tracks[i]->memory_rose_ns = from_ns; /* at the latest, like the next one */
-        history->tracks[i]->idle_since_ns = from_ns;
+        history->tracks[i]->memory_rose_ns = from_ns; /* at the latest */
+        history->tracks[i]->load_seen_ns = earlier(history->tracks[i]->load_seen_ns, from_ns);
+        history->tracks[i]->idle_since_ns = earlier(history->tracks[i]->idle_since_ns, from_ns);
     }
 }
 

@@ -59,7 +59,8 @@ struct gp_track {
     uint64_t limited_since_ns;      /* since when the clocks have been limited; 0: they are not */
     double lanes_most;              /* of PCIe, that it ever had */
     uint64_t memory_rose_ns;        /* when more memory was in use than in the sample before */
-    uint64_t idle_since_ns;         /* since when each sample has said that nothing runs */
+    uint64_t load_seen_ns;          /* when the utilization was last known */
+    uint64_t idle_since_ns;         /* when it last was above 0, or had been unknown for long */
     double tops[GP_TRACK_CHANNELS]; /* of the axes, when they were last known */
     struct gp_track_time *times;    /* owned, like values */
     float *values; /* `room` of the first channel, then of the next one; or a gap */
@@ -82,6 +83,10 @@ struct gp_track_facts {
 
 bool gp_track_look(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t wide_ns,
                    struct gp_track_facts *ret);
+
+/* Whether nothing ran for this time before a moment; the moment may be before the last sample.
+ * `track` may be NULL. */
+bool gp_track_is_idle(const struct gp_track *track, uint64_t end_ns, uint64_t wide_ns);
 
 struct gp_history {
     struct gp_track **tracks;

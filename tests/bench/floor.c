@@ -1,11 +1,12 @@
-/* The floor: what it costs to make the same driver calls and the same /proc reads as `gpulse
- * status` (or `gpulse query temperature.gpu`), in the plainest C, serially, with nothing around it.
+/* The floor: what it costs to make the same driver calls and the same /proc reads as gpulse does
+ * for a command, in the plainest C, serially, with nothing around it.
  * gpulse is measured against this program in the same run.
  *
  * floor LIBRARY                     once, as status
  * floor LIBRARY loop COUNT MS       again and again, as status --watch
- * floor LIBRARY screen COUNT MS     again and again, the calls and reads of top; shows only a line
- *                                   for each GPU and process
+ * floor LIBRARY screen COUNT MS     again and again, about as top when it shows rates: each tick
+ *                                   reads the stat files of the first 60 processes, which must not
+ *                                   change, and prints a line for each, and for each GPU
  * floor LIBRARY ps [COUNT]          as ps, so many times without a pause
  * floor LIBRARY table               once, as smi
  * floor LIBRARY csv                 once, as smi --query-gpu=timestamp,name,utilization.gpu,
@@ -299,7 +300,7 @@ static double screen_sm(struct gpu *gpu, long tick)
         return 0;
     get.version = NVML_GPM_METRICS_GET_VERSION;
     get.numMetrics = 1;
-    get.metrics[0].metricId = 2; /* SM activity */
+    get.metrics[0].metricId = 2; /* NVML_GPM_METRIC_SM_UTIL */
     get.sample1 = gpu->samples[(tick + 1) % 2];
     get.sample2 = *newest;
     if (api.nvmlGpmSampleGet(gpu->handle, *newest) != NVML_SUCCESS || !get.sample1 ||
@@ -351,9 +352,11 @@ static void show_host(long tick)
 {
     static const char *const paths[] = {"/proc/stat", "/proc/meminfo"};
     static int fds[] = {-1, -1};
-    for (int i = 0; i < 2 && tick % SOMETIMES == 0; i++) {
+    if (tick % SOMETIMES != 0)
+        return;
+    for (int i = 0; i < 2; i++) {
         const char *text = read_again(&fds[i], paths[i]);
-        char line[64];
+        char line[256];
         snprintf(line, sizeof(line), "%.*s\n", (int)strcspn(text, "\n"), text);
         add(line);
     }

@@ -267,7 +267,7 @@ torch_in() {
     says '^      here   no such problem on this machine: 1 check passed '
     echo >root/usr/bin/ncu
     gpulse --root root explain "$line"
-    says '^      here   nothing is wrong by itself, but this may be why:$'
+    says '^      here   no warning on this machine: 1 check passed \(gpulse doctor --only driver\.params -v\); what may matter:$'
     says '^             driver\.params: only root may profile: Nsight Compute is denied to other users$'
     says 'NVreg_RestrictProfilingToAdminUsers=0'
     says_not 'no such problem'

@@ -357,26 +357,74 @@ static void instances_have_histories_of_their_own(void **state)
     gp_history_fini(&history);
 }
 
+/* A sample of an idle GPU that holds 20 GiB is taken in each second, or after `interval_s`. */
+static struct gp_snapshot *take_idle(struct gp_history *history, unsigned tick, int load,
+                                     unsigned interval_s)
+{
+    struct gp_snapshot *s = growing(tick, 20, load < 0 ? 0 : load);
+    if (load < 0)
+        gp_value_set_absent(device_value(&s->devices[0], GP_UTILIZATION_GPU), GP_STATUS_ERROR,
+                            "not read", 1);
+    gp_history_add(history, s, interval_s * GP_NS_PER_S);
+    return s;
+}
+
 static void an_idle_gpu_that_holds_memory_is_told(void **state)
 {
     (void)state;
-    struct gp_history history = {.tracks = NULL};
-    struct gp_alert alert;
-    struct gp_snapshot *s = NULL;
-    for (unsigned tick = 0; tick < 620; tick++) {
+    static const struct {
+        unsigned interval_s, busy, unread, lost, lost_until, ends;
+        bool is_told;
+    } cases[] = {
+        {.interval_s = 1, .ends = 500},
+        {.interval_s = 1, .ends = 650, .is_told = true},
+        {.interval_s = 60, .ends = 650, .is_told = true},
+        {.interval_s = 1, .ends = 890, .busy = 300},
+        {.interval_s = 1, .ends = 910, .busy = 300, .is_told = true},
+        {.interval_s = 1, .ends = 650, .unread = 300, .is_told = true},
+        {.interval_s = 1, .ends = 650, .lost = 300, .lost_until = 308, .is_told = true},
+        {.interval_s = 1, .ends = 650, .lost = 300, .lost_until = 312},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_history history = {.tracks = NULL};
+        struct gp_snapshot *s = NULL;
+        struct gp_alert alert;
+        for (unsigned tick = 1; tick < cases[i].ends; tick += cases[i].interval_s) {
+            if (tick >= cases[i].lost && tick < cases[i].lost_until)
+                continue;
+            gp_snapshot_free(s);
+            s = take_idle(&history, tick,
+                          tick == cases[i].busy     ? 5
+                          : tick == cases[i].unread ? -1
+                                                    : 0,
+                          cases[i].interval_s);
+        }
+        assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), cases[i].is_told);
+        if (cases[i].is_told)
+            assert_non_null(strstr(alert.text, "memory held (20.0G, "));
         gp_snapshot_free(s);
-        s = growing(tick, 20, 0);
-        gp_history_add(&history, s, GP_NS_PER_S);
-        if (tick == 300)
-            assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), 0);
+        gp_history_fini(&history);
     }
-    assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), 1);
-    assert_non_null(strstr(alert.text, "memory held (20.0G, "));
-    gp_snapshot_free(s);
-    s = growing(660, 20, 0); /* what it did meanwhile was not seen */
-    gp_history_add(&history, s, GP_NS_PER_S);
-    assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), 0);
-    gp_snapshot_free(s);
+}
+
+/* A step back in a recording forgets what came after it, and a paused screen knows of it. */
+static void an_idle_gpu_is_one_at_the_moment_that_is_shown(void **state)
+{
+    (void)state;
+    struct gp_history history = {.tracks = NULL};
+    struct gp_snapshot *shown = NULL;
+    struct gp_alert alert;
+    for (unsigned tick = 1; tick < 700; tick++) {
+        gp_snapshot_free(shown);
+        shown = take_idle(&history, tick, 0, 1);
+    }
+    gp_history_cut(&history, shown->mono_ns);
+    gp_snapshot_free(shown);
+    shown = take_idle(&history, 699, 0, 1);
+    assert_int_equal(gp_alerts_find(shown, &history, &no_xids, &alert, 1), 1);
+    gp_snapshot_free(take_idle(&history, 705, 50, 1));
+    assert_int_equal(gp_alerts_find(shown, &history, &no_xids, &alert, 1), 0);
+    gp_snapshot_free(shown);
     gp_history_fini(&history);
 }
 
@@ -627,6 +675,7 @@ int main(void)
         cmocka_unit_test(lanes_that_are_missing),
         cmocka_unit_test(instances_have_histories_of_their_own),
         cmocka_unit_test(an_idle_gpu_that_holds_memory_is_told),
+        cmocka_unit_test(an_idle_gpu_is_one_at_the_moment_that_is_shown),
         cmocka_unit_test(the_gravest_alert_comes_first),
         cmocka_unit_test(an_xid_is_told_for_an_hour),
         cmocka_unit_test(a_card_has_all_faults_the_worst_first),

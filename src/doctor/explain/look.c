@@ -33,37 +33,42 @@ static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, 
     gp_strbuf_fini(&text);
 }
 
-struct seen {
-    size_t problems, notes, passed, skipped, empty;
-};
-
-/* Adds the warnings and failures, and counts. */
-static struct seen add_problems(struct gp_strbuf *sb, const struct gp_exam *exam,
-                                const char *checks)
+static bool is_problem(const struct gp_finding *f)
 {
-    struct seen seen = {0};
-    for (const struct gp_finding *f = exam->findings; f; f = f->next) {
-        if (!gp_exam_is_listed(checks, f->check->id))
-            continue;
-        seen.problems += f->verdict >= GP_VERDICT_WARN;
-        seen.notes += f->verdict == GP_VERDICT_INFO && !f->is_empty;
-        seen.skipped += f->verdict == GP_VERDICT_SKIP;
-        seen.empty += f->verdict < GP_VERDICT_SKIP && f->is_empty;
-        seen.passed += f->verdict < GP_VERDICT_SKIP && !f->is_empty;
-        if (f->verdict >= GP_VERDICT_WARN)
-            add_finding(sb, f, "here");
-    }
-    return seen;
+    return f->verdict >= GP_VERDICT_WARN;
 }
 
 /* What is no problem by itself can be why the line was printed. */
-static void add_notes(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks)
+static bool is_note(const struct gp_finding *f)
 {
-    gp_doctor_add_labeled(sb, "here", LABEL, "nothing is wrong by itself, but this may be why:");
+    return f->verdict == GP_VERDICT_INFO && !f->is_empty;
+}
+
+static bool is_unseen(const struct gp_finding *f)
+{
+    return f->verdict == GP_VERDICT_SKIP || (f->verdict < GP_VERDICT_SKIP && f->is_empty);
+}
+
+static bool is_passed(const struct gp_finding *f)
+{
+    return !is_problem(f) && !is_unseen(f);
+}
+
+static size_t count(const struct gp_exam *exam, const char *checks,
+                    bool (*is_one)(const struct gp_finding *f))
+{
+    size_t n = 0;
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (gp_exam_is_listed(checks, f->check->id) && f->verdict == GP_VERDICT_INFO &&
-            !f->is_empty)
-            add_finding(sb, f, "");
+        n += gp_exam_is_listed(checks, f->check->id) && is_one(f);
+    return n;
+}
+
+static void add_findings(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks,
+                         bool (*is_one)(const struct gp_finding *f), const char *label)
+{
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        if (gp_exam_is_listed(checks, f->check->id) && is_one(f))
+            add_finding(sb, f, label);
 }
 
 /* What was not looked at, each once. */
@@ -73,8 +78,7 @@ static void add_unseen(struct gp_strbuf *sb, const struct gp_exam *exam, const c
     size_t shown = 0;
     for (const struct gp_finding *f = exam->findings; f && shown < SHOWN; f = f->next) {
         struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
-        if (!gp_exam_is_listed(checks, f->check->id) ||
-            (f->verdict != GP_VERDICT_SKIP && !f->is_empty))
+        if (!gp_exam_is_listed(checks, f->check->id) || !is_unseen(f))
             continue;
         gp_strbuf_addf(&text, "%s: %s", f->check->id, f->summary);
         for (const struct gp_evidence *e = f->is_empty ? f->evidence : NULL; e; e = e->next)
@@ -97,22 +101,25 @@ static const char *no_check_words(const struct gp_exam *exam)
 }
 
 static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks,
-                           const struct seen *seen)
+                           bool has_notes)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
-    size_t unseen = seen->skipped + seen->empty;
-    if (seen->passed > 0 && unseen == 0)
-        gp_strbuf_addf(&text, "no such problem on this machine: %zu check%s passed", seen->passed,
-                       seen->passed == 1 ? "" : "s");
+    const size_t passed = count(exam, checks, is_passed);
+    const size_t unseen = count(exam, checks, is_unseen);
+    if (passed > 0 && unseen == 0)
+        gp_strbuf_addf(&text, "%s on this machine: %zu check%s passed",
+                       has_notes ? "no warning" : "no such problem", passed,
+                       passed == 1 ? "" : "s");
     else if (unseen == 0)
         gp_strbuf_addf(&text, "not looked for on this machine: %s", no_check_words(exam));
     else
         gp_strbuf_addf(&text,
                        "unknown on this machine: %zu check%s passed, but %zu had nothing to "
                        "look at or could not look",
-                       seen->passed, seen->passed == 1 ? "" : "s", unseen);
-    if (seen->passed + unseen > 0)
+                       passed, passed == 1 ? "" : "s", unseen);
+    if (passed + unseen > 0)
         gp_strbuf_addf(&text, " (gpulse doctor --only %.80s -v)", checks);
+    gp_strbuf_adds(&text, has_notes ? "; what may matter:" : "");
     gp_doctor_add_labeled(sb, "here", LABEL, text.buf ? text.buf : "");
     gp_strbuf_fini(&text);
 }
@@ -121,13 +128,12 @@ void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, const ch
 {
     if (!exam || !checks[0])
         return;
-    struct seen seen = add_problems(sb, exam, checks);
-    if (seen.problems > 0)
+    if (count(exam, checks, is_problem) > 0) {
+        add_findings(sb, exam, checks, is_problem, "here");
         return;
-    if (seen.notes > 0)
-        add_notes(sb, exam, checks);
-    else
-        add_no_problem(sb, exam, checks, &seen);
+    }
+    add_no_problem(sb, exam, checks, count(exam, checks, is_note) > 0);
+    add_findings(sb, exam, checks, is_note, "");
     add_unseen(sb, exam, checks);
 }
 
