@@ -331,6 +331,76 @@ static void check_pairs(struct gp_exam *exam, const struct gp_pyenv *env)
     }
 }
 
+/* ---- cuda-python ---- */
+
+/* NVIDIA's CuTe DSL takes the newest cuda-python, whose calls of the runtime it uses; 4.4 no longer
+ * does so (cutlass#2866). Where another package has brought it, programs mostly work without it. */
+static const struct gp_pypackage *old_dsl(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char name[] = "nvidia-cutlass-dsl", fixed[] = "4.4";
+    const struct gp_pypackage *dsl = gp_pyenv_package(env, name);
+    return dsl && gp_version_compare(dsl->version, fixed) < 0 && !wanted_version(exam, env, name)
+               ? dsl
+               : NULL;
+}
+
+/* A program that calls the runtime through it: calls of the driver alone run with an older one, but
+ * for new functions. */
+static const char *caller_of_runtime(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char *const words[] = {"cuda.bindings import runtime", "cuda.bindings.runtime",
+                                        "cuda import cudart", "cuda.cudart", NULL};
+    return gp_project_program(exam, env, words);
+}
+
+static void mend_bindings(struct gp_exam *exam, const struct gp_pyenv *env,
+                          const struct gp_pypackage *package, const struct gp_pypackage *dsl,
+                          const char *floor, unsigned usable)
+{
+    enum { FIRST = 11, FIRST_OF_DSL = 12 };
+    const char *wanted = gp_exam_text(exam, "'%s<%u'", package->name, usable + 1);
+    if (usable >= (dsl ? FIRST_OF_DSL : FIRST)) {
+        if (package->is_conda)
+            gp_exam_command(exam, "the newest for this driver", "%s install -p %s %s",
+                            gp_conda_program(exam, env), gp_exam_quoted(exam, env->prefix), wanted);
+        else
+            gp_exam_pip(exam, env, GP_PIP_ADD, "the newest for this driver", wanted);
+        gp_exam_advice(exam, "or keep it, and:");
+    }
+    gp_driver_fix_at_least(exam, floor);
+}
+
+/* The first number of cuda-python, and of cuda-bindings, which it consists of, is that of the CUDA
+ * whose runtime is in it. */
+static void check_bindings(struct gp_exam *exam, const struct gp_pyenv *env,
+                           const struct gp_nvidia *nv)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "cuda-python");
+    package = package ? package : gp_pyenv_package(env, "cuda-bindings");
+    const char *cuda = package ? gp_exam_text(exam, "%u", gp_version_major(package->version)) : "";
+    const char *floor = package ? gp_cuda_floor(cuda) : "";
+    if (!floor[0] || !nv->driver[0] || gp_driver_reaches(nv->driver, floor))
+        return;
+    const struct gp_pypackage *dsl = old_dsl(exam, env);
+    const char *program = dsl ? NULL : caller_of_runtime(exam, env);
+    if (!dsl && !program)
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "%s %s in %s is for CUDA %s, which needs driver %s or newer; this machine has "
+                   "%s",
+                   package->name, package->version, env->prefix, cuda, floor, nv->driver);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    if (dsl)
+        gp_exam_evidence(exam, env->site, "%s, which calls CUDA's runtime through it", dsl->entry);
+    else
+        gp_exam_evidence(exam, program, "calls CUDA's runtime through it");
+    gp_exam_why(exam, "The runtime is in the package, whatever toolkit is installed: "
+                      "\"cudaErrorInsufficientDriver\" (error 35).");
+    mend_bindings(exam, env, package, dsl, floor, gp_version_major(gp_cuda_ceiling(nv->driver)));
+    if (dsl)
+        gp_exam_link(exam, "https://github.com/NVIDIA/cutlass/issues/2866");
+}
+
 /* ---- removed files ---- */
 
 /* The first library that a package lists, if all of them are missing; NULL: they are not, as in an
@@ -475,6 +545,7 @@ void gp_check_python_others(struct gp_exam *exam)
         gp_check_llama_python(exam, env);
         check_cupy(exam, env, &nv);
         check_driver(exam, env, &nv);
+        check_bindings(exam, env, &nv);
         check_apex(exam, env);
         gp_check_plaidml(exam, env);
         gp_check_theano(exam, env, &nv);

@@ -47,6 +47,8 @@ static const char *const wanted[] = {
     "xformers",
     "cudatoolkit",
     "cuda-version",
+    "cuda-python",
+    "cuda-bindings",
     "cuda-cudart",
     "cuda-nvcc",
     "cuda-nvrtc",
@@ -109,6 +111,8 @@ static const char *const wanted[] = {
     "pylibraft*",
     "libraft*",
     "raft-dask*",
+    "flashinfer-python", /* what requires NVIDIA's CuTe DSL */
+    "quack-kernels",
 };
 
 static bool is_wanted(const char *name)
