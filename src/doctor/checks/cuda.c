@@ -136,6 +136,7 @@ static void run_toolkits(struct gp_exam *exam)
     gp_check_cuda_place(exam);
     if (used && used->has_compiler)
         report_compiler(exam, used);
+    gp_check_cuda_llamafile(exam);
     if (exam->last == before)
         gp_check_cuda_torch(exam);
     if (exam->last == before)
