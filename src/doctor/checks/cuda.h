@@ -58,7 +58,10 @@ void gp_nccl_remove(struct gp_exam *exam, const char *name, const char *place, c
 /* cuda_ldpath.c */
 void gp_check_cuda_ldpath(struct gp_exam *exam);
 
-/* cuda_nixos.c: a part of cuda.ldpath */
+/* cuda_bundled.c: a part of cuda.ldpath */
+void gp_check_cuda_bundled(struct gp_exam *exam);
+
+/* cuda_nixos.c: another */
 void gp_check_cuda_nixos(struct gp_exam *exam);
 
 #endif

@@ -436,6 +436,8 @@ void gp_check_cuda_ldpath(struct gp_exam *exam)
     report_clash(exam, s);
     if (exam->last == before)
         report_cudnns(exam, s);
+    if (exam->last == before)
+        gp_check_cuda_bundled(exam);
     if (s->stub) {
         gp_exam_report(exam, GP_VERDICT_FAIL,
                        "LD_LIBRARY_PATH leads to a stub libcuda that is only for linking");

@@ -171,6 +171,18 @@ const char *gp_elf_run_path(const struct gp_elf *shared)
     return "";
 }
 
+bool gp_elf_is_path_first(const struct gp_elf *shared)
+{
+    const Elf64_Dyn *entries = shared->entries;
+    bool is_first = false;
+    for (size_t i = 0; entries && i < shared->entry_count; i++) {
+        if (entries[i].d_tag == DT_RUNPATH) /* then the loader ignores the other one */
+            return false;
+        is_first = is_first || entries[i].d_tag == DT_RPATH;
+    }
+    return is_first;
+}
+
 /* The name of a symbol that is defined in the library, or is not; "": it is of the other kind. */
 static const char *symbol(const struct gp_elf *shared, size_t index, bool is_defined)
 {
