@@ -57,6 +57,16 @@ bool gp_driver_reaches(const char *driver, const char *version)
     return gp_version_compare(driver, version) >= 0;
 }
 
+bool gp_driver_implements(const char *driver, const char *cuda)
+{
+    enum { FIRST_COMPATIBLE = 11 };
+    const char *ceiling = gp_cuda_ceiling(driver), *floor = gp_cuda_floor(cuda);
+    return gp_version_major(cuda) < FIRST_COMPATIBLE && ceiling[0] &&
+           gp_version_major(driver) == gp_version_major(floor) &&
+           gp_version_major(ceiling) == gp_version_major(cuda) &&
+           gp_version_minor(ceiling) >= gp_version_minor(cuda);
+}
+
 /* ---- drivers and GPUs ---- */
 
 static int compare_arch(const void *key, const void *row)

@@ -27,6 +27,10 @@ const char *gp_cuda_own_driver(const char *cuda);
 /* Whether a driver is this version or newer. */
 bool gp_driver_reaches(const char *driver, const char *version);
 
+/* Whether a driver that is older than the floor of a CUDA before 11 still runs its programs: all of
+ * a branch implement its CUDA, though a toolkit names one of them. */
+bool gp_driver_implements(const char *driver, const char *cuda);
+
 /* ---- drivers and GPUs ---- */
 
 /* NULL: unknown. */

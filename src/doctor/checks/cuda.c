@@ -134,6 +134,7 @@ static void run_toolkits(struct gp_exam *exam)
     report_damage(exam, all);
     report_disagreement(exam, all);
     gp_check_cuda_place(exam);
+    gp_check_cuda_unsearched(exam);
     if (used && used->has_compiler)
         report_compiler(exam, used);
     gp_check_cuda_llamafile(exam);
@@ -201,6 +202,18 @@ static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
     }
 }
 
+static void report_same_branch(struct gp_exam *exam, const struct gp_nvidia *nv,
+                               const struct gp_toolkit_found *toolkit, const char *floor)
+{
+    gp_exam_report(exam, GP_VERDICT_INFO,
+                   "CUDA %s is documented for driver %s or newer; this machine has %s, of the same "
+                   "branch",
+                   toolkit->version, floor, nv->driver);
+    gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
+    gp_exam_why(exam, "The branch implements CUDA %s, so its programs start.",
+                gp_cuda_ceiling(nv->driver));
+}
+
 static void report_ptx(struct gp_exam *exam, const struct gp_nvidia *nv,
                        const struct gp_toolkit_found *toolkit)
 {
@@ -256,7 +269,10 @@ static void run_driver_floor(struct gp_exam *exam)
         const struct gp_toolkit_found *toolkit = &all->list[i];
         const char *floor = toolkit->version[0] ? gp_cuda_floor(toolkit->version) : "";
         const char *own = toolkit->version[0] ? gp_cuda_own_driver(toolkit->version) : "";
-        if (floor[0] && !gp_driver_reaches(nv.driver, floor))
+        bool is_below = floor[0] && !gp_driver_reaches(nv.driver, floor);
+        if (is_below && gp_driver_implements(nv.driver, toolkit->version))
+            report_same_branch(exam, &nv, toolkit, floor);
+        else if (is_below)
             report_floor(exam, &nv, toolkit, toolkit == used || all->count == 1);
         else if (toolkit == used && toolkit->has_compiler && own[0] &&
                  !gp_driver_reaches(nv.driver, own))
