@@ -243,7 +243,8 @@ END
 
 # a machine of which nothing is known but a GPU and its driver
 known_gpu() {
-    mkdir -p root/etc root/sys/bus/pci/devices/0000:01:00.0 root/sys/module/nvidia
+    mkdir -p root/etc root/proc/self root/sys/bus/pci/devices/0000:01:00.0 root/sys/module/nvidia
+    printf 'PATH=/usr/bin\0' >root/proc/self/environ
     echo 'PRETTY_NAME="Ubuntu 24.04.1 LTS"' >root/etc/os-release
     for file in vendor:0x10de device:0x2684 class:0x030000; do
         echo "${file#*:}" >"root/sys/bus/pci/devices/0000:01:00.0/${file%%:*}"
@@ -283,17 +284,17 @@ torch_in() {
     says '^      here   not looked for on this machine: this machine has no GPU$'
     known_gpu
     gpulse --root root explain "$line"
-    says '^      here   unknown on this machine: 1 check passed, but 1 had nothing to look at or could not look \(gpulse doctor --only '
+    says '^      here   unknown on this machine: 2 checks passed, but 1 had nothing to look at or could not look \(gpulse doctor --only '
     says '^             python\.torch: no Python environment has PyTorch; looked in /home, /root, .*; --python names another place$'
     says_not 'no such problem'
     gpulse --root root explain --json "$line"
-    json_is '[h["empty"] for h in d["known"][0]["here"]]' '[False, True]'
+    json_is 'sorted(h["empty"] for h in d["known"][0]["here"])' '[False, False, True]'
     torch_in root/scratch/venv
     gpulse --root root explain --python /scratch/venv "$line"
-    says '^      here   no such problem on this machine: 2 checks passed \(gpulse doctor --only '
+    says '^      here   no such problem on this machine: 3 checks passed \(gpulse doctor --only '
     torch_in root/home/ada/anything
     gpulse --root root doctor explain "$line"
-    says '^      here   no such problem on this machine: 2 checks passed \(gpulse doctor --only '
+    says '^      here   no such problem on this machine: 3 checks passed \(gpulse doctor --only '
     gpulse doctor --python /scratch/venv gpus
     fails 2 '--python cannot be combined with gpus'
 }
