@@ -517,12 +517,20 @@ def end_both(ann, bob):
     assert asks(0)[0] == 0, "GPU 0 is lost"
 
 
+def has_seen_ann(process):
+    """Whether it has the file of her reservation open that is there now."""
+    files = {os.stat(entry).st_ino for entry in os.scandir(f"/dev/shm/gpulse-{ANN}") if entry.is_file()}
+    fds = f"/proc/{process.pid}/fd"
+    return any(os.stat(f"{fds}/{fd}").st_ino in files for fd in os.listdir(fds) if os.path.exists(f"{fds}/{fd}"))
+
+
 @test
 def all_files_are_removed_at_logout():
     begin_anew()
     ann = Holder()
     bob = bob_waits()
     for _ in range(5):
+        wait_for(lambda: has_seen_ann(bob))
         shutil.rmtree(f"/dev/shm/gpulse-{ANN}")
         wait_for(line_of_ann)
         assert has_nothing(bob) and waits_for_gpu_0(BOB), "GPU 0 is granted twice"
