@@ -98,10 +98,15 @@ def machine(build, gpus, pids):
     return made
 
 
+def is_own(name):
+    """Whether it is of this build, and needs no Debian root."""
+    return PROGRAMS[name][0].startswith("{build}")
+
+
 def command_of(name, build, root):
     """The command with the root's own loader, as its C library differs from that of this machine."""
     words = [w.format(build=build, root=root) for w in PROGRAMS[name]]
-    if PROGRAMS[name][0].startswith("{build}"):
+    if is_own(name):
         return words
     libraries = f"{build}/sim:{root}/lib/x86_64-linux-gnu:{root}/usr/lib/x86_64-linux-gnu"
     return [f"{root}/lib64/ld-linux-x86-64.so.2", "--library-path", libraries, *words]
@@ -211,9 +216,9 @@ def main():
     options = parser.parse_intermixed_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     names = options.programs or list(PROGRAMS)
-    root, why = debian_root()
-    if not root:
-        names = [name for name in names if PROGRAMS[name][0].startswith("{build}")]
+    root, why = (None, None) if all(map(is_own, names)) else debian_root()
+    if why:
+        names = [name for name in names if is_own(name)]
         if not names:
             sys.exit(f"peers: no other monitors: {why}")
         print(f"peers: only {', '.join(names)}: {why}", file=sys.stderr)

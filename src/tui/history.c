@@ -120,13 +120,18 @@ static bool make_room(struct gp_track *track)
     return true;
 }
 
+/* How long a sample is valid: the next one may come slightly late. */
+static uint64_t lasts_ns(uint64_t interval_ns)
+{
+    return interval_ns + interval_ns / 4;
+}
+
 void gp_track_add(struct gp_track *track, struct gp_track_sample sample, uint64_t interval_ns)
 {
     enum { LASTS_MAX_MS = (1 << 24) - 1 };
     if (!make_room(track))
         return;
-    /* Samples may come slightly early or late. */
-    uint64_t lasts_ms = (interval_ns + interval_ns / 4) / GP_NS_PER_MS;
+    uint64_t lasts_ms = lasts_ns(interval_ns) / GP_NS_PER_MS;
     size_t place = track->count++ & (track->room - 1);
     track->times[place] = (struct gp_track_time){
         .mono_ms = (sample.mono_ns / GP_NS_PER_MS) & ((UINT64_C(1) << 40) - 1),
@@ -335,7 +340,7 @@ static void note_memory(struct gp_track *track, const struct gp_track_sample *sa
 static void note_load(struct gp_track *track, const struct gp_track_sample *sample,
                       uint64_t interval_ns)
 {
-    const uint64_t soon_ns = interval_ns + interval_ns / 4;
+    const uint64_t soon_ns = lasts_ns(interval_ns);
     const uint64_t longest_ns = soon_ns > UNKNOWN_NS ? soon_ns : UNKNOWN_NS;
     if (!(sample->present >> GP_SERIES_GPU & 1))
         return;

@@ -82,25 +82,16 @@ static bool is_in_environments(struct gp_exam *exam, const struct gp_pyenv *env,
 static bool is_near(struct gp_exam *exam, const struct gp_pyenv *env,
                     const struct gp_pymodule *module, const char *name)
 {
-    static const char *const marks[] = {"$ORIGIN", "${ORIGIN}"};
-    const char *list = gp_elf_run_path(module->shared), *slash = strrchr(module->path, '/');
+    const char *slash = strrchr(module->path, '/');
     const char *const folders[] = {gp_exam_text(exam, "%s/%s", env->site, module->top),
                                    gp_exam_text(exam, "%s/%s/lib", env->site, module->top),
                                    gp_exam_text(exam, "%s/%s.libs", env->site, module->top)};
-    char folder[GP_PATH_SIZE];
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
         if (has_library(exam, folders[i], name))
             return true;
-    while (gp_search_path_next(&list, ":", folder)) {
-        const char *path = folder;
-        for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++)
-            if (strncmp(folder, marks[i], strlen(marks[i])) == 0)
-                path = gp_exam_text(exam, "%.*s%s", (int)(slash - module->path), module->path,
-                                    folder + strlen(marks[i]));
-        if (path[0] == '/' && gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", path, name)))
-            return true;
-    }
-    return false;
+    return gp_run_path_has(exam, module->shared,
+                           gp_exam_text(exam, "%.*s", (int)(slash - module->path), module->path),
+                           name);
 }
 
 /* In a directory that the user's shells add to LD_LIBRARY_PATH, whatever this process has: sudo

@@ -51,22 +51,10 @@ static bool is_of_toolkit(const char *name)
 static bool finds(struct gp_exam *exam, const struct gp_elf *elf, const char *folder,
                   const char *name)
 {
-    static const char *const marks[] = {"$ORIGIN", "${ORIGIN}"};
-    const char *list = gp_elf_run_path(elf);
-    char part[GP_PATH_SIZE];
-    if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)) ||
-        gp_files_exist(&exam->files, gp_exam_text(exam, "%s/lib/%s", folder, name)) ||
-        gp_files_exist(&exam->files, gp_exam_text(exam, "%s/../lib/%s", folder, name)))
-        return true;
-    while (gp_search_path_next(&list, ":", part)) {
-        const char *path = part;
-        for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++)
-            if (strncmp(part, marks[i], strlen(marks[i])) == 0)
-                path = gp_exam_text(exam, "%s%s", folder, part + strlen(marks[i]));
-        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", path, name)))
-            return true;
-    }
-    return false;
+    return gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)) ||
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/lib/%s", folder, name)) ||
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/../lib/%s", folder, name)) ||
+           gp_run_path_has(exam, elf, folder, name);
 }
 
 static bool judge_program(struct gp_exam *exam, const char *folder, const char *path,

@@ -261,10 +261,10 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
     if (conda_package(c) && propose_pixi(exam, c, conda[c->framework], build.cuda))
         return true;
     if (conda_package(c)) {
-        if (c->framework == GP_FRAMEWORK_TORCH && cpu_only(c->env))
+        bool is_torch = c->framework == GP_FRAMEWORK_TORCH;
+        if (is_torch && cpu_only(c->env))
             gp_exam_command(exam, "and what depends on it", "%s remove -p %s cpuonly",
                             gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix));
-        bool is_torch = c->framework == GP_FRAMEWORK_TORCH;
         if (is_torch)
             gp_torch_release_bound(exam, c->env);
         gp_exam_command(exam, "conda-forge's build for these GPUs",

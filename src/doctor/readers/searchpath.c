@@ -1,6 +1,7 @@
 #include "doctor/readers/searchpath.h"
 
 #include "doctor/exam.h"
+#include "doctor/readers/shared.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -295,6 +296,23 @@ bool gp_assignments_reach(struct gp_exam *exam, const char *name, const char *fi
                 ? is_elsewhere
                 : folder[0] == '/' &&
                       gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, file)))
+            return true;
+    }
+    return false;
+}
+
+bool gp_run_path_has(struct gp_exam *exam, const struct gp_elf *elf, const char *folder,
+                     const char *name)
+{
+    static const char *const marks[] = {"$ORIGIN", "${ORIGIN}"};
+    const char *list = gp_elf_run_path(elf);
+    char part[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ":", part)) {
+        const char *path = part;
+        for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++)
+            if (strncmp(part, marks[i], strlen(marks[i])) == 0)
+                path = gp_exam_text(exam, "%s%s", folder, part + strlen(marks[i]));
+        if (path[0] == '/' && gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", path, name)))
             return true;
     }
     return false;

@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 
+struct gp_elf;
 struct gp_exam;
 
 /* The next element of a list, which may be empty; *list moves past it, and is NULL after the last.
@@ -46,5 +47,10 @@ const char *gp_assignment_last(struct gp_exam *exam, const char *name, const cha
  * whose name is not known, "$(…)/bin", and the file is somewhere else: it may be there. */
 bool gp_assignments_reach(struct gp_exam *exam, const char *name, const char *file,
                           bool is_elsewhere);
+
+/* Whether a program or library in a folder finds this one in the directories that it names itself,
+ * "$ORIGIN/../lib". */
+bool gp_run_path_has(struct gp_exam *exam, const struct gp_elf *elf, const char *folder,
+                     const char *name);
 
 #endif
