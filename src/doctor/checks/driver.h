@@ -14,6 +14,19 @@ void gp_driver_check_kernel(struct gp_exam *exam);
 const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                              const char *version, bool is_open, bool is_proprietary);
 
+/* driver_operator.c: drivers from a container */
+/* Whether the driver container of NVIDIA's GPU Operator was started here. */
+bool gp_driver_has_operator(struct gp_exam *exam);
+
+/* Reports that it, or NVIDIA's installer, could not load its module; false: no sign of that. */
+bool gp_driver_report_operator(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
+/* Adds that the kernel has rejected a module, which may not have been NVIDIA's, if it has. */
+void gp_driver_warn_of_rejection(struct gp_exam *exam);
+
+/* Adds how to keep nouveau from being loaded at boot. */
+void gp_driver_block_nouveau(struct gp_exam *exam);
+
 /* driver_build.c */
 void gp_driver_check_build(struct gp_exam *exam);
 

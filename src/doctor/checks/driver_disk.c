@@ -88,41 +88,6 @@ static void show_installer(struct gp_exam *exam)
                              "packages:");
 }
 
-/* The driver container of NVIDIA's GPU Operator creates it when it starts. */
-static const char operator_folder[] = "/run/nvidia/driver";
-
-static void block_nouveau(struct gp_exam *exam)
-{
-    gp_exam_remedy(exam, GP_REMEDY_BLACKLIST_NOUVEAU, NULL, NULL);
-    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
-    gp_driver_fix_reboot(exam, "");
-}
-
-/* The Operator's driver container runs here, and nouveau has the GPU: it unloads nouveau only if
- * nothing uses it. */
-static bool report_operator(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
-{
-    if (strcmp(gpu->driver, "nouveau") != 0 || gp_install_of(exam)->nouveau.kind != GP_BLOCK_NONE ||
-        !gp_files_exist(&exam->files, operator_folder))
-        return false;
-    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_NOT_PROBED);
-    gp_exam_report(exam, GP_VERDICT_FAIL,
-                   "nouveau drives %s: the driver container of the GPU Operator cannot load "
-                   "NVIDIA's module",
-                   gp_driver_gpu_words(exam, gpu));
-    gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
-                     "nouveau");
-    gp_exam_evidence(exam, operator_folder, "present: the Operator's driver container was started");
-    if (line)
-        gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
-    gp_exam_why(exam, "Only packages of the driver keep nouveau from being loaded, and this node "
-                      "has none; while nouveau is in use, the container cannot unload it.");
-    block_nouveau(exam);
-    gp_exam_advice(exam, "then the driver pod installs the driver at its next start; or install "
-                         "the driver on the node, and set driver.enabled=false in the Operator");
-    return true;
-}
-
 /* A driver that was loaded, as by NVIDIA's GPU Operator, did not support a model that all current
  * ones do: in a virtual machine it is mostly a virtual GPU. */
 static bool report_vgpu(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
@@ -140,7 +105,7 @@ static bool report_vgpu(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     gp_exam_why(exam, "Drivers for data centres and GeForce work in a virtual machine only with a "
                       "GPU that is passed through whole. A vGPU needs the guest driver of NVIDIA "
                       "vGPU, from the branch of the host's, and a licence.");
-    if (gp_files_exist(&exam->files, operator_folder))
+    if (gp_driver_has_operator(exam))
         gp_exam_advice(exam, "build the driver container of NVIDIA's GPU Operator with the guest "
                              "driver (NVIDIA-Linux-x86_64-…-grid.run), and give both it and a "
                              "licence configuration to the Operator");
@@ -164,7 +129,7 @@ void gp_driver_check_installed(struct gp_exam *exam)
         gp_exam_unreadable(exam, in->modules, in->modules_error);
         return;
     }
-    if ((!gpu->driver[0] && report_vgpu(exam, gpu)) || report_operator(exam, gpu))
+    if ((!gpu->driver[0] && report_vgpu(exam, gpu)) || gp_driver_report_operator(exam, gpu))
         return;
     /* The packages of the driver blacklist nouveau, and no other one. */
     bool is_taken = gpu->driver[0] && strcmp(gpu->driver, "nouveau") != 0;
@@ -184,6 +149,7 @@ void gp_driver_check_installed(struct gp_exam *exam)
                       "wheels and containers do not include it.");
     if (!is_taken)
         show_installer(exam);
+    gp_driver_warn_of_rejection(exam);
     if (is_taken)
         gp_driver_fix_other(exam, gpu->driver);
     else if (gpu->driver[0] && in->nouveau.kind != GP_BLOCK_NONE) {
@@ -198,7 +164,7 @@ void gp_driver_check_installed(struct gp_exam *exam)
         gp_files_exist(&exam->files, "/usr/bin/kubelet")) {
         gp_exam_advice(exam, "or, if NVIDIA's GPU Operator is to install it in a container, only "
                              "keep nouveau from this node first, which it cannot always unload:");
-        block_nouveau(exam);
+        gp_driver_block_nouveau(exam);
     }
     if (!gpu->driver[0] && in->nouveau.kind != GP_BLOCK_NONE) {
         const char *colon = strrchr(in->nouveau.where, ':');
