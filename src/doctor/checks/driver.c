@@ -84,8 +84,11 @@ static bool report_unsigned(struct gp_exam *exam)
     if (!is_refused || has_spoken || !in->module[0])
         return false;
     gp_exam_report(exam, GP_VERDICT_FAIL,
-                   "the kernel rejects the NVIDIA module: it does not trust the key of its "
-                   "signature");
+                   gp_module_keys_are_unused(exam)
+                       ? "the kernel rejects the NVIDIA module: the key of its signature is "
+                         "enrolled, but not trusted for modules"
+                       : "the kernel rejects the NVIDIA module: it does not trust the key of its "
+                         "signature");
     gp_exam_evidence(exam, where, "%s", text);
     gp_exam_evidence(exam,
                      gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
@@ -99,6 +102,8 @@ static bool report_unsigned(struct gp_exam *exam)
     if (in->other_kernel[0])
         gp_exam_advice(exam, "boot kernel %s, which has the module, from the boot menu",
                        in->other_kernel);
+    if (gp_module_keys_fix_unused(exam))
+        return true;
     gp_module_keys_enroll(exam);
     gp_driver_fix_reboot(exam, "on the blue screen choose Enroll MOK, and enter the password");
     if (argument)

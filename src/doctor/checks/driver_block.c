@@ -303,6 +303,8 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
                 "firmware knows; otherwise modprobe reports \"Key was rejected by service\".");
     if (signature != SIGNATURE_PRESENT && gp_driver_fix_unsigned_run(exam))
         return;
+    if (!has_no_signature && gp_module_keys_fix_unused(exam))
+        return;
     gp_module_keys_enroll(exam);
     if (has_no_signature)
         gp_driver_fix_module(exam, exam->machine.kernel, false);

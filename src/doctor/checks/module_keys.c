@@ -2,6 +2,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/readers/install.h"
+#include "doctor/readers/kernel_config.h"
 #include "doctor/readers/packages.h"
 #include "doctor/version.h"
 
@@ -10,8 +11,15 @@
 
 enum { KEYS_MAX = 1 << 18 };
 
-static const char list_path[] =
-    "/sys/firmware/efi/efivars/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23";
+#define EFIVARS "/sys/firmware/efi/efivars/"
+#define SHIM "-605dab50-e046-4300-abb6-3dd810dd8b23"
+
+/* Shim's list of enrolled keys, the firmware's own, and whether shim has the kernel trust the first
+ * for modules, too. */
+static const char list_path[] = EFIVARS "MokListRT" SHIM,
+                  db_path[] = EFIVARS "db-d719b2cb-3d3a-4596-a3bc-dad00e67656f",
+                  variables[] = "/sys/firmware/efi/mok-variables",
+                  trusted_path[] = EFIVARS "MokListTrustedRT" SHIM;
 
 /* What builds modules on this machine signs them with these. */
 static const char shim_key[] = "/var/lib/shim-signed/mok/MOK.der",
@@ -72,25 +80,167 @@ static const char *packaged_key(struct gp_exam *exam, const char *module, bool w
     return NULL;
 }
 
-const char *gp_module_keys_unknown(struct gp_exam *exam, const char *module)
+/* The key that this module is signed with, or that locally built modules are, and its bytes; NULL:
+ * unknown. */
+static const char *key_of(struct gp_exam *exam, const char *module, const char **ret, size_t *size)
 {
     static const char *const local[] = {shim_key, dkms_key, akmods_key, NULL};
-    size_t list_size, size;
-    const char *list = gp_files_text(&exam->files, &exam->arena, list_path, KEYS_MAX, &list_size);
-    if (!list && errno != ENOENT)
-        return NULL;
-    const char *path = NULL, *key = NULL;
-    for (size_t i = 0; local[i] && !key && gp_install_of(exam)->source[0]; i++) {
-        path = local[i];
-        key = gp_files_text(&exam->files, &exam->arena, path, KEYS_MAX, &size);
-        key = key && size > 0 ? key : NULL;
+    *ret = NULL;
+    for (size_t i = 0; local[i] && gp_install_of(exam)->source[0]; i++) {
+        *ret = gp_files_text(&exam->files, &exam->arena, local[i], KEYS_MAX, size);
+        if (*ret && *size > 0)
+            return local[i];
     }
-    if (!key)
-        path = packaged_key(exam, module, false);
-    if (!key && path)
-        key = gp_files_text(&exam->files, &exam->arena, path, KEYS_MAX, &size);
-    return key && !(list && memmem(list, list_size, key, size)) ? path : NULL;
+    const char *path = packaged_key(exam, module, false);
+    *ret = path ? gp_files_text(&exam->files, &exam->arena, path, KEYS_MAX, size) : NULL;
+    return *ret ? path : NULL;
 }
+
+/* The list, of shim's or of the firmware's, that has the key; NULL: none. The first of shim's is
+ * incomplete if it is long. */
+static const char *list_with(struct gp_exam *exam, const char *key, size_t size)
+{
+    const char *const lists[] = {list_path, gp_exam_text(exam, "%s/MokListRT", variables), db_path};
+    for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
+        size_t length;
+        const char *text = gp_files_text(&exam->files, &exam->arena, lists[i], KEYS_MAX, &length);
+        if (text && memmem(text, length, key, size))
+            return lists[i];
+    }
+    return NULL;
+}
+
+const char *gp_module_keys_unknown(struct gp_exam *exam, const char *module)
+{
+    const char *key;
+    size_t size;
+    if (!gp_files_text(&exam->files, &exam->arena, list_path, KEYS_MAX, &size) && errno != ENOENT)
+        return NULL;
+    const char *path = key_of(exam, module, &key, &size);
+    return path && !list_with(exam, key, size) ? path : NULL;
+}
+
+/* ---- enrolled, but not used ---- */
+
+/* The line of a keyring in /proc/keys, which shows root "….machine: empty"; NULL: none. */
+static const char *keyring(struct gp_exam *exam, const char *name)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/proc/keys", KEYS_MAX, NULL);
+    const char *at = text ? strstr(text, gp_exam_text(exam, " %s: ", name)) : NULL;
+    return at ? gp_exam_text(exam, "%.*s", (int)strcspn(at + 1, "\n"), at + 1) : NULL;
+}
+
+/* Why the kernel does not use shim's keys for modules. */
+enum disuse { USED, NO_KEYRING, NOT_TRUSTED };
+
+static enum disuse disuse_of(struct gp_exam *exam, const char **ret_where, const char **ret_text)
+{
+    const char *ring = keyring(exam, ".machine");
+    *ret_text = "CONFIG_INTEGRITY_MACHINE_KEYRING is not set";
+    if (gp_kernel_lacks(exam, "CONFIG_INTEGRITY_MACHINE_KEYRING",
+                        "CONFIG_INTEGRITY_PLATFORM_KEYRING", ret_where))
+        return NO_KEYRING;
+    *ret_where = "/proc/keys";
+    *ret_text = ring ? ring : "has .platform, and no .machine";
+    if (!ring && keyring(exam, ".platform"))
+        return NO_KEYRING;
+    if (ring && strcmp(ring, ".machine: empty") == 0)
+        return NOT_TRUSTED;
+    *ret_where = variables;
+    *ret_text = "no MokListTrustedRT: shim does not have the kernel trust its keys";
+    return !ring && gp_files_exist(&exam->files, variables) &&
+                   !gp_files_exist(&exam->files,
+                                   gp_exam_text(exam, "%s/MokListTrustedRT", variables)) &&
+                   !gp_files_exist(&exam->files, trusted_path)
+               ? NOT_TRUSTED
+               : USED;
+}
+
+/* A key that is enrolled, and the list that has it, where the kernel does not use that list for
+ * modules; NULL: there is none. */
+static const char *unused_key(struct gp_exam *exam, const char **ret_list)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *module =
+        gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module);
+    const char *key, *where, *text;
+    size_t size;
+    const char *path = in->module[0] ? key_of(exam, module, &key, &size) : NULL;
+    *ret_list = path ? list_with(exam, key, size) : NULL;
+    return *ret_list && (*ret_list == db_path || disuse_of(exam, &where, &text) != USED) ? path
+                                                                                         : NULL;
+}
+
+bool gp_module_keys_are_unused(struct gp_exam *exam)
+{
+    const char *list;
+    return unused_key(exam, &list) != NULL;
+}
+
+/* Whether the system partition can be read, and has no shim. */
+static bool is_without_shim(struct gp_exam *exam)
+{
+    static const char *const tops[] = {"/boot/efi/EFI", "/efi/EFI", "/boot/EFI"};
+    bool is_read = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(tops); i++) {
+        char **names;
+        long n = gp_files_list(&exam->files, &exam->arena, tops[i], &names);
+        for (long k = 0; k < n; k++)
+            if (gp_files_exist(&exam->files,
+                               gp_exam_text(exam, "%s/%s/shimx64.efi", tops[i], names[k])))
+                return false;
+        is_read = is_read || n > 0;
+    }
+    return is_read;
+}
+
+static void fix_unused_of_shim(struct gp_exam *exam)
+{
+    const char *where, *text;
+    enum disuse disuse = disuse_of(exam, &where, &text);
+    gp_exam_evidence(exam, where, "%s", text);
+    gp_exam_why(exam, "The key is enrolled, so enrolling it again changes nothing: the kernel has "
+                      "it only in its keyring .platform, which is not for modules. Enrolled keys "
+                      "get into .machine, which is, if the kernel was built with that keyring and "
+                      "shim says that they are trusted.");
+    if (disuse == NO_KEYRING) {
+        gp_exam_advice(exam, "boot a kernel that was built with CONFIG_INTEGRITY_MACHINE_KEYRING "
+                             "(Linux 5.18 or newer), such as another one of the distribution");
+        return;
+    }
+    if (is_without_shim(exam))
+        gp_exam_advice(exam, "if the firmware starts systemd-boot or a unified kernel image "
+                             "itself: install shim, have the firmware start it, and that from "
+                             "it, as grubx64.efi; only shim has keys put into .machine");
+    gp_exam_command(exam, "have shim tell the kernel to trust its keys; it asks for a password",
+                    "sudo mokutil --trust-mok");
+    gp_exam_command(exam, "on the blue screen confirm the change with that password",
+                    "sudo reboot");
+}
+
+bool gp_module_keys_fix_unused(struct gp_exam *exam)
+{
+    const char *list, *key = unused_key(exam, &list);
+    if (!key)
+        return false;
+    gp_exam_evidence(exam, list, "has the key %s: it is enrolled", key);
+    if (list == db_path) {
+        gp_exam_why(exam, "The key is in the firmware's list (db), which is for boot loaders and "
+                          "kernels: this kernel does not use it for modules.");
+        gp_exam_advice(exam,
+                       "boot through shim, and enroll the key in its list, too (sudo mokutil "
+                       "--import %s; sudo mokutil --trust-mok)",
+                       gp_exam_quoted(exam, key));
+    } else {
+        fix_unused_of_shim(exam);
+    }
+    gp_exam_advice(exam, "or use a kernel and modules that the distribution has signed; for a "
+                         "kernel of your own: build the key into it (CONFIG_SYSTEM_TRUSTED_KEYS)");
+    gp_exam_advice(exam, "or turn Secure Boot off in the firmware settings");
+    return true;
+}
+
+/* ---- how to enroll them ---- */
 
 /* A key that openSUSE's packages created for this version of the driver, where the signature of a
  * compressed module does not show it: "MOK-nvidia-driver-G06-570.169-1.1-default.der". */

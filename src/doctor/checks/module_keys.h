@@ -3,11 +3,19 @@
 #ifndef GP_DOCTOR_CHECKS_MODULE_KEYS_H
 #define GP_DOCTOR_CHECKS_MODULE_KEYS_H
 
+#include "base/util.h"
+
 struct gp_exam;
 
 /* The key that this module is signed with, or that locally built modules are; NULL if the firmware
  * trusts it, or if either cannot be read. */
 const char *gp_module_keys_unknown(struct gp_exam *exam, const char *module);
+
+/* Whether the key is enrolled, in a list that the kernel does not use for modules. */
+bool gp_module_keys_are_unused(struct gp_exam *exam);
+
+/* Adds how to have the kernel trust such a key; false: it is none. */
+bool gp_module_keys_fix_unused(struct gp_exam *exam);
 
 /* Adds how to enroll the key of NVIDIA's module. */
 void gp_module_keys_enroll(struct gp_exam *exam);
