@@ -2,6 +2,8 @@
 #include "doctor/checks/driver_fix.h"
 
 #include "doctor/checks/driver_wish.h"
+#include "doctor/lines.h"
+#include "doctor/readers/homes.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/kernels.h"
 #include "doctor/readers/searchpath.h"
@@ -56,22 +58,112 @@ void gp_driver_fix_held(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_RELEASE_PACKAGES, names, NULL);
 }
 
+/* The value of a variable in a file of shell assignments, without its quotes; "": not set. */
+static const char *setting_of(struct gp_exam *exam, const char *path, const char *name)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL), *line;
+    struct gp_lines lines = gp_lines_of(text, text ? strlen(text) : 0);
+    const char *value = "";
+    size_t n, length = strlen(name);
+    while (gp_lines_next(&lines, &line, &n))
+        if (n > length && strncmp(line, name, length) == 0 && line[length] == '=') {
+            const char *start = line + length + 1;
+            start += *start == '"' || *start == '\'';
+            value = gp_exam_text(exam, "%.*s", (int)strcspn(start, "\"'# \n"), start);
+        }
+    return value;
+}
+
+/* The file in which nvidia-all is told which driver to build; the one outside of its directory
+ * overrides the other. NULL: none names a version. */
+static const char *pinning_file(struct gp_exam *exam, const char **ret_directory)
+{
+    static const char *const folders[] = {"",       "/git",      "/src",       "/build",
+                                          "/aur",   "/builds",   "/Downloads", "/Documents",
+                                          "/repos", "/Projects", "/.cache"};
+    const struct gp_homes *homes = gp_homes_of(exam);
+    const char *found = NULL;
+    *ret_directory = NULL;
+    for (size_t i = 0; i < homes->count; i++) {
+        for (size_t k = 0; k < GP_ARRAY_LEN(folders); k++) {
+            const char *top = gp_exam_text(exam, "%s%s/nvidia-all", homes->list[i], folders[k]);
+            const char *path = gp_exam_text(exam, "%s/customization.cfg", top);
+            if (*ret_directory || !gp_files_exist(&exam->files, path))
+                continue;
+            *ret_directory = top;
+            found = gp_version_major(setting_of(exam, path, "_driver_version")) > 0 ? path : found;
+        }
+        const char *own = gp_exam_text(exam, "%s/.config/frogminer/nvidia-all.cfg", homes->list[i]);
+        found = gp_version_major(setting_of(exam, own, "_driver_version")) > 0 ? own : found;
+    }
+    return found;
+}
+
+/* nvidia-all can adapt the source of a driver to a compiler that is newer. */
+static void propose_patch(struct gp_exam *exam, const char *file)
+{
+    static const struct {
+        unsigned gcc;
+        const char *name;
+    } patches[] = {{14, "_gcc14_fix"}, {15, "_gcc15_fix"}};
+    const struct gp_package *gcc = gp_packages_installed(&exam->files, &exam->arena, "gcc");
+    for (size_t i = 0; gcc && i < GP_ARRAY_LEN(patches); i++)
+        if (gp_version_major(gcc->version) == patches[i].gcc &&
+            strcmp(setting_of(exam, file, patches[i].name), "false") == 0)
+            gp_exam_advice(exam,
+                           "or, to keep this version: set %s=\"true\" there, which patches it for "
+                           "GCC %u, and build it again",
+                           patches[i].name, patches[i].gcc);
+}
+
+/* How to build newer packages with nvidia-all, though it is told to build this version. "latest"
+ * may have dropped an older GPU. */
+static void fix_pinned(struct gp_exam *exam, const char *file, const char *directory)
+{
+    const unsigned last = gp_driver_wish(exam).last;
+    gp_exam_evidence(exam, file, "_driver_version=\"%s\": nvidia-all builds this one again",
+                     setting_of(exam, file, "_driver_version"));
+    gp_exam_command(exam,
+                    last > 0 ? gp_exam_text(exam,
+                                            "have nvidia-all ask which driver to build: choose the "
+                                            "newest of branch %u",
+                                            last)
+                             : "have nvidia-all build the newest driver",
+                    "sed -i.before 's/^_driver_version=.*/_driver_version=\"%s\"/' %s",
+                    last > 0 ? "" : "latest", gp_exam_quoted(exam, file));
+    if (directory)
+        gp_exam_command(exam, "build it: pacman -Syu does not update these packages",
+                        "cd %s && git pull --autostash && makepkg -si",
+                        gp_exam_quoted(exam, directory));
+    else
+        gp_exam_command(exam,
+                        "in the directory of nvidia-all: build it; pacman -Syu does not update "
+                        "these packages",
+                        "git pull --autostash && makepkg -si");
+    propose_patch(exam, file);
+}
+
 /* Packages of nvidia-all, which users build: pacman does not update them. */
 static bool fix_own_packages(struct gp_exam *exam)
 {
     static const char end[] = "-dkms-tkg";
     const struct gp_install *in = gp_install_of(exam);
     for (size_t i = 0; i < in->package_count; i++) {
-        const char *name = in->packages[i].name;
+        const char *name = in->packages[i].name, *directory;
         size_t n = strlen(name);
         if (n < sizeof(end) || strcmp(name + n - (sizeof(end) - 1), end) != 0)
             continue;
         gp_exam_evidence(exam, "package", "%s %s, which nvidia-all builds", name,
                          in->packages[i].version);
-        gp_exam_command(exam,
-                        "in the directory of nvidia-all: build newer packages of the driver, which "
-                        "pacman -Syu does not update",
-                        "git pull && makepkg -si");
+        const char *file = pinning_file(exam, &directory);
+        if (file)
+            fix_pinned(exam, file, directory);
+        else
+            gp_exam_command(exam,
+                            "in the directory of nvidia-all: build newer packages of the driver, "
+                            "which pacman -Syu does not update; choose a newer driver than this "
+                            "one (_driver_version in customization.cfg names one without asking)",
+                            "git pull --autostash && makepkg -si");
         return true;
     }
     return false;
