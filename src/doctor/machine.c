@@ -12,7 +12,7 @@
 /* ---- distribution ---- */
 
 /* By the words in ID and ID_LIKE of os-release(5), in this order. Some derivatives have neither the
- * packages nor the repositories of their parent. */
+ * packages nor the repositories of their parent; earlier releases of CachyOS name none. */
 static const struct {
     const char *id;
     enum gp_distro distro;
@@ -23,7 +23,7 @@ static const struct {
     {"fedora", GP_DISTRO_FEDORA},  {"manjaro", GP_DISTRO_OTHER}, {"steamos", GP_DISTRO_OTHER},
     {"arch", GP_DISTRO_ARCH},      {"sles", GP_DISTRO_OTHER},    {"sled", GP_DISTRO_OTHER},
     {"sle", GP_DISTRO_OTHER},      {"opensuse", GP_DISTRO_SUSE}, {"suse", GP_DISTRO_SUSE},
-    {"incus-os", GP_DISTRO_OTHER},
+    {"incus-os", GP_DISTRO_OTHER}, {"cachyos", GP_DISTRO_ARCH},
 };
 
 /* Systems with a way of their own, whatever family their os-release(5) names: by a file that only

@@ -123,6 +123,13 @@ void gp_driver_check_persistence(struct gp_exam *exam);
  */
 bool gp_driver_report_minor(struct gp_exam *exam);
 
+/* driver_regression.c */
+struct gp_log_line;
+/* Reports that this release of the driver is known to fail with the GPU in this way, as the line of
+ * the log says; false: it is not. */
+bool gp_driver_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                                 const struct gp_log_line *line);
+
 /* driver_bumblebee.c */
 bool gp_driver_has_bumblebee(struct gp_exam *exam);
 /* Reports Bumblebee's configuration, if it does not lead to the installed driver; false: it does.

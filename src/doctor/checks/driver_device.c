@@ -486,7 +486,7 @@ static void fix_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *path,
                           const char *seen, const struct gp_log_line *line)
 {
-    if (report_guest(exam, gpu))
+    if (report_guest(exam, gpu) || gp_driver_report_regression(exam, gpu, line))
         return;
     const struct gp_log_line *power = gp_log_find_for(exam, GP_KMSG_NO_POWER, gpu->bus_id);
     gp_exam_report(exam, GP_VERDICT_FAIL, "the driver could not initialize %s%s",
