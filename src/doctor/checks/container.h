@@ -48,6 +48,20 @@ void gp_container_check_guests(struct gp_exam *exam);
 /* container_inside.c: in a container of LXC, how its host passes the GPUs of this vendor into it */
 void gp_container_advise_lxc(struct gp_exam *exam, unsigned vendor);
 
+/* container_nodes.c: the device file of NVIDIA's driver at the start of a value, if the host lacks
+ * it as nothing has used the GPUs since boot; NULL: it is there, or the value names another one */
+const char *gp_container_absent_node(struct gp_exam *exam, const char *value);
+
+struct gp_container_nodes {
+    const char *container; /* "LXC container 101" */
+    const char *where, *line, *file;
+    const char *restart;      /* the command */
+    bool is_needed;           /* it does not start without the file */
+    bool wants_number;        /* its rules do not allow that of nvidia-uvm */
+    const char *version_sign; /* of control groups, in such a rule */
+};
+void gp_container_report_nodes(struct gp_exam *exam, const struct gp_container_nodes *nodes);
+
 /* container_incus.c: the tool that LXC, Incus and LXD pass NVIDIA's driver with */
 bool gp_container_has_incus(struct gp_exam *exam);
 void gp_container_check_incus(struct gp_exam *exam);

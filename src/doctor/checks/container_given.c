@@ -350,6 +350,27 @@ bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure
     return ret->line != NULL;
 }
 
+/* It is to run, and is given by its path a device file that nothing has created. */
+static bool check_nodes(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *path, *node = NULL;
+    for (size_t i = 0; !node && !c->is_running && is_wanted(c) && (path = gp_docker_device(c, i));
+         i++)
+        node = gp_container_absent_node(exam, path);
+    if (!node)
+        return false;
+    gp_container_report_nodes(exam, &(struct gp_container_nodes){
+                                        .container = gp_exam_text(exam, "container %s", c->name),
+                                        .where = c->host_path,
+                                        .line = gp_exam_text(exam, "PathOnHost: %s", node),
+                                        .file = node,
+                                        .restart = gp_exam_text(exam, "sudo docker start %s",
+                                                                gp_exam_quoted(exam, c->name)),
+                                        .is_needed = true,
+                                    });
+    return true;
+}
+
 static void check_variable(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *asked = gp_docker_asked(c);
@@ -545,7 +566,8 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
     if (!check_video(exam, c)) /* its remedy has the part for computing, too */
         check_compute(exam, c);
     check_gpu(exam, c);
-    check_files(exam, c);
+    if (!check_nodes(exam, c))
+        check_files(exam, c);
     gp_container_check_codecs(exam, c);
     gp_container_check_image(exam, c);
     gp_container_check_serving(exam, c);

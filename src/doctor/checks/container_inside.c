@@ -2,6 +2,7 @@
  */
 #include "doctor/checks/container.h"
 
+#include "doctor/readers/cgroups.h"
 #include "doctor/readers/install.h"
 #include "doctor/version.h"
 
@@ -202,7 +203,7 @@ static void advise_lines(struct gp_exam *exam, const struct device *devices, siz
     const char *place = is_proxmox(exam) ? gp_exam_text(exam, "/etc/pve/lxc/%s.conf", id_of(exam))
                                          : "the container's configuration";
     const char *sign = is_proxmox(exam) ? ":" : " =";
-    bool is_first = is_mounted(exam, " /sys/fs/cgroup/devices ");
+    bool is_first = gp_cgroups_of(exam).version == GP_CGROUP_FIRST;
     gp_exam_advice(exam, "on the host, add to %s:", place);
     unsigned long last = 0;
     for (size_t i = 0; i < count; i++) {

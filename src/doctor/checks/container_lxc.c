@@ -3,6 +3,7 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/checks/container_lxc_render.h"
+#include "doctor/readers/cgroups.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,12 +20,22 @@ struct guest {
     bool has_gpu, has_uvm;          /* their device files are mounted */
     bool may_all, may_gpu, may_uvm; /* rules of the control groups that are in use */
     bool has_other_rules;           /* rules of the other version of them */
+    const char *node, *node_line;   /* a device file that nothing has created; NULL: none */
+    bool is_spare;                  /* a template, or a script makes what it needs */
     struct gp_lxc_render render;    /* what it is given of /dev/dri */
 };
 
-static bool has_second_cgroups(struct gp_exam *exam)
+/* What follows "lxc.cgroup" in the key of a rule that is to have an effect. */
+static const char *version_sign(struct gp_exam *exam)
 {
-    return gp_files_exist(&exam->files, "/sys/fs/cgroup/cgroup.controllers");
+    return gp_cgroups_of(exam).version == GP_CGROUP_FIRST ? "" : "2";
+}
+
+/* Whether the key of a line is that of a rule for devices, "lxc.cgroup2.devices.allow". */
+static bool is_rule(const char *line, size_t n, bool is_second)
+{
+    const char *key = is_second ? "lxc.cgroup2.devices.allow" : "lxc.cgroup.devices.allow";
+    return n == strlen(key) && strncmp(line, key, n) == 0;
 }
 
 /* "c 195:* rwm" */
@@ -67,31 +78,49 @@ static void find_gone(struct gp_exam *exam, struct guest *guest, const char *lin
     }
 }
 
+/* Likewise of NVIDIA's: the GPU's own before that of nvidia_uvm, which follows from it. */
+static void find_absent(struct gp_exam *exam, struct guest *guest, const char *line,
+                        const char *value)
+{
+    const char *node = gp_container_absent_node(exam, value);
+    if (!node || (guest->node && !strstr(guest->node, "uvm")))
+        return;
+    guest->node = node;
+    guest->node_line = line;
+}
+
+/* Scripts that run before a container starts may create device files. */
+static bool is_spare(const char *line, size_t n, const char *value)
+{
+    return (n == 8 && strncmp(line, "template", n) == 0 && *value == '1') ||
+           (n == 10 && strncmp(line, "hookscript", n) == 0) ||
+           (n == 18 && strncmp(line, "lxc.hook.pre-start", n) == 0);
+}
+
 /* "lxc.mount.entry: /dev/nvidia0 …" of Proxmox, "lxc.mount.entry = …" of others. */
 static void take_line(struct gp_exam *exam, struct guest *guest, const char *line,
                       unsigned long uvm)
 {
-    const bool is_second = has_second_cgroups(exam);
-    const char *mine = is_second ? "lxc.cgroup2.devices.allow" : "lxc.cgroup.devices.allow";
-    const char *other = is_second ? "lxc.cgroup.devices.allow" : "lxc.cgroup2.devices.allow";
+    const enum gp_cgroup_version version = gp_cgroups_of(exam).version;
     size_t n = strcspn(line, " \t:=");
     const char *value = line + n + strspn(line + n, " \t:=");
     bool is_mount = strncmp(line, "lxc.mount.entry", n) == 0 && n == 15;
     bool is_device =
         strncmp(line, "dev", 3) == 0 && n > 3 && strspn(line + 3, "0123456789") == n - 3;
     value += is_device && strncmp(value, "path=", 5) == 0 ? 5 : 0;
-    gp_lxc_render_line(exam, &guest->render, line, n, value, is_second);
+    gp_lxc_render_line(exam, &guest->render, line, n, value, version);
+    guest->is_spare = guest->is_spare || is_spare(line, n, value);
     if (is_mount || is_device) {
         find_gone(exam, guest, line, value);
+        find_absent(exam, guest, line, value);
         take_file(guest, value, is_device);
-    } else if (strncmp(line, mine, n) == 0 && n == strlen(mine))
-        take_rule(guest, value, uvm);
-    else if (strncmp(line, other, n) == 0 && n == strlen(other))
-        guest->has_other_rules = true;
-    else
-        return;
-    if (strncmp(line, "lxc.cgroup", 10) == 0)
+    } else if (is_rule(line, n, true) || is_rule(line, n, false)) {
         guest->rule = line;
+        if (gp_cgroups_may_use(version, is_rule(line, n, true)))
+            take_rule(guest, value, uvm);
+        else
+            guest->has_other_rules = true;
+    }
 }
 
 /* Up to the first snapshot, which has its own settings. */
@@ -126,19 +155,24 @@ static void restart(struct gp_exam *exam, const struct guest *guest)
 
 static void report_other(struct gp_exam *exam, const struct guest *guest)
 {
-    const bool is_second = has_second_cgroups(exam);
+    const struct gp_cgroups cgroups = gp_cgroups_of(exam);
+    const bool is_second = cgroups.version == GP_CGROUP_SECOND;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "LXC container %s may not open its GPU: its rules are for control groups v%d",
                    guest->name, is_second ? 1 : 2);
     gp_exam_evidence(exam, guest->path, "%s", guest->rule);
-    gp_exam_evidence(exam, "/sys/fs/cgroup/cgroup.controllers", "%s",
-                     is_second ? "present: control groups v2" : "missing: control groups v1");
+    gp_exam_evidence(exam, cgroups.where, "%s", cgroups.seen);
     gp_exam_why(exam, "LXC ignores rules of the other version, and denies all other devices: in "
                       "the container nvidia-smi and CUDA may not open the device files.");
-    gp_exam_advice(exam,
-                   "in %s write lxc.cgroup%s.devices.allow in place of lxc.cgroup%s."
-                   "devices.allow",
-                   guest->path, is_second ? "2" : "", is_second ? "" : "2");
+    if (is_second)
+        gp_exam_advice(exam,
+                       "in %s write lxc.cgroup2.devices.allow in place of lxc.cgroup.devices.allow",
+                       guest->path);
+    else
+        gp_exam_advice(exam,
+                       "in %s add a copy of each rule lxc.cgroup2.devices.allow as "
+                       "lxc.cgroup.devices.allow; both may be there",
+                       guest->path);
     restart(exam, guest);
 }
 
@@ -155,7 +189,7 @@ static void report_number(struct gp_exam *exam, const struct guest *guest, unsig
     gp_exam_advice(exam,
                    "in %s write the line lxc.cgroup%s.devices.allow: c %lu:* rwm, in place "
                    "of the one with the former number",
-                   guest->path, has_second_cgroups(exam) ? "2" : "", uvm);
+                   guest->path, version_sign(exam), uvm);
     restart(exam, guest);
 }
 
@@ -173,7 +207,7 @@ static void report_no_uvm(struct gp_exam *exam, const struct guest *guest, unsig
                    guest->path, sign_of(guest));
     if (uvm > 0 && !guest->may_uvm && !guest->may_all)
         gp_exam_advice(exam, "and the line lxc.cgroup%s.devices.allow%s c %lu:* rwm",
-                       has_second_cgroups(exam) ? "2" : "", sign_of(guest), uvm);
+                       version_sign(exam), sign_of(guest), uvm);
     restart(exam, guest);
 }
 
@@ -197,6 +231,27 @@ static void report_gone(struct gp_exam *exam, const struct guest *guest)
                         gp_exam_quoted(exam, guest->name));
 }
 
+static void report_absent(struct gp_exam *exam, const struct guest *guest)
+{
+    bool is_proxmox = *sign_of(guest) == ':', is_needed = !strstr(guest->node_line, "optional");
+    const char *name = gp_exam_quoted(exam, guest->name);
+    const char *restart =
+        is_proxmox  ? gp_exam_text(exam, "sudo pct %s %s", is_needed ? "start" : "reboot", name)
+        : is_needed ? gp_exam_text(exam, "sudo lxc-start -n %s", name)
+                    : gp_exam_text(exam, "sudo lxc-stop -n %s && sudo lxc-start -n %s", name, name);
+    gp_container_report_nodes(
+        exam, &(struct gp_container_nodes){
+                  .container = gp_exam_text(exam, "LXC container %s", guest->name),
+                  .where = guest->path,
+                  .line = guest->node_line,
+                  .file = guest->node,
+                  .restart = restart,
+                  .is_needed = is_needed,
+                  .wants_number = guest->has_uvm && !guest->may_all && !guest->may_uvm,
+                  .version_sign = version_sign(exam),
+              });
+}
+
 static void check_guest(struct gp_exam *exam, const char *path, const char *name)
 {
     unsigned long uvm = gp_container_uvm_major(exam);
@@ -206,6 +261,8 @@ static void check_guest(struct gp_exam *exam, const char *path, const char *name
         report_gone(exam, &guest);
     else
         gp_lxc_render_check(exam, &guest.render, path, *sign_of(&guest) == ':' ? name : NULL);
+    if (guest.node && !guest.is_spare)
+        report_absent(exam, &guest);
     if (!guest.has_gpu)
         return;
     if (!guest.may_all && !guest.may_gpu && guest.has_other_rules)

@@ -77,7 +77,7 @@ static bool is_key(const char *line, size_t n, const char *key)
 }
 
 void gp_lxc_render_line(struct gp_exam *exam, struct gp_lxc_render *render, const char *line,
-                        size_t n, const char *value, bool is_second)
+                        size_t n, const char *value, enum gp_cgroup_version version)
 {
     bool is_rule = n > 14 && strncmp(line + n - 14, ".devices.allow", 14) == 0;
     if (is_key(line, n, "unprivileged"))
@@ -93,7 +93,7 @@ void gp_lxc_render_line(struct gp_exam *exam, struct gp_lxc_render *render, cons
     }
     if (is_rule && strstr(value, "226:"))
         render->rule = line;
-    if (is_rule && (strncmp(line, "lxc.cgroup2", 11) == 0) == is_second)
+    if (is_rule && gp_cgroups_may_use(version, strncmp(line, "lxc.cgroup2", 11) == 0))
         take_rule(render, value);
 }
 
@@ -161,7 +161,7 @@ static void report_owner(struct gp_exam *exam, const struct gp_lxc_render *rende
 static void report_rule(struct gp_exam *exam, const struct gp_lxc_render *render, const char *path,
                         const char *id)
 {
-    bool is_second = gp_files_exist(&exam->files, "/sys/fs/cgroup/cgroup.controllers");
+    bool is_first = gp_cgroups_of(exam).version == GP_CGROUP_FIRST;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "LXC container %s may not open %s: no rule allows number %d:%lu", id,
                    render->file, DRM, minor_of(render));
@@ -174,7 +174,7 @@ static void report_rule(struct gp_exam *exam, const struct gp_lxc_render *render
         return;
     }
     gp_exam_advice(exam, "add to %s the line lxc.cgroup%s.devices.allow: c %d:* rwm", path,
-                   is_second ? "2" : "", DRM);
+                   is_first ? "" : "2", DRM);
     gp_exam_command(exam, "then", "pct reboot %s", gp_exam_quoted(exam, id));
 }
 

@@ -2,6 +2,8 @@
 #ifndef GP_DOCTOR_CHECKS_CONTAINER_LXC_RENDER_H
 #define GP_DOCTOR_CHECKS_CONTAINER_LXC_RENDER_H
 
+#include "doctor/readers/cgroups.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,9 +21,10 @@ struct gp_lxc_render {
     unsigned devices;           /* those of dev0 … dev31 that are in use, a bit for each */
 };
 
-/* Takes a line of the settings, with a key of n characters; `is_second`: control groups v2. */
+/* Takes a line of the settings, with a key of n characters; the control groups that
+ * are in use. */
 void gp_lxc_render_line(struct gp_exam *exam, struct gp_lxc_render *render, const char *line,
-                        size_t n, const char *value, bool is_second);
+                        size_t n, const char *value, enum gp_cgroup_version version);
 
 /* Reports that a container of Proxmox may not open it; `id`: NULL: it is of another manager, whose
  * settings may include others. */

@@ -8,6 +8,7 @@
 #include "doctor/checks/log_show.h"
 #include "doctor/checks/system.h"
 #include "doctor/compat.h"
+#include "doctor/readers/cgroups.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/nvidia.h"
@@ -138,11 +139,6 @@ void gp_container_check_hook(struct gp_exam *exam)
 }
 
 /* ---- versions ---- */
-
-static bool has_second_cgroups(struct gp_exam *exam)
-{
-    return gp_files_exist(&exam->files, "/sys/fs/cgroup/cgroup.controllers");
-}
 
 /* Whether a rule lets the toolkit create the links of the device files, which only help if it finds
  * the driver's device. */
@@ -297,7 +293,8 @@ void gp_container_check_version(struct gp_exam *exam)
 {
     static const char needed[] = "1.8.0";
     const char *name = "", *version = toolkit_version(exam, "libnvidia-container", &name);
-    if (!has_second_cgroups(exam) || gp_version_compare(version, needed) >= 0) {
+    const struct gp_cgroups cgroups = gp_cgroups_of(exam);
+    if (cgroups.version != GP_CGROUP_SECOND || gp_version_compare(version, needed) >= 0) {
         if (!check_release(exam, name, version) && !check_closed(exam, name, version) &&
             !check_links(exam))
             gp_exam_report(exam, GP_VERDICT_OK, "the container toolkit is %s", version);
@@ -308,7 +305,7 @@ void gp_container_check_version(struct gp_exam *exam)
                    "control groups v2",
                    version);
     gp_exam_evidence(exam, "package", "%s %s; %s or newer supports them", name, version, needed);
-    gp_exam_evidence(exam, "/sys/fs/cgroup/cgroup.controllers", "present: control groups v2");
+    gp_exam_evidence(exam, cgroups.where, "%s", cgroups.seen);
     gp_exam_why(exam,
                 "Containers with a GPU do not start: \"cgroup subsystem devices not found\".");
     update_toolkit(exam);

@@ -169,6 +169,8 @@ void gp_driver_check_opencl_name(struct gp_exam *exam);
 /* Reports that this kernel refuses nvidia_uvm, as its log shows; false: it does not. */
 bool gp_driver_report_uvm_refused(struct gp_exam *exam);
 void gp_driver_check_uvm(struct gp_exam *exam);
+/* A service that initializes the GPUs and creates their device files before these (a list). */
+void gp_driver_create_at_boot(struct gp_exam *exam, const char *services);
 
 /* driver_power.c */
 void gp_driver_check_power(struct gp_exam *exam);

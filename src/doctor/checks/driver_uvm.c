@@ -19,16 +19,30 @@ static const char module[] = "/sys/module/nvidia_uvm";
 static const char unit[] = "/etc/systemd/system/nvidia-device-files.service",
                   ollama_unit[] = "ollama.service";
 
-/* The service outlives updates of the driver, and creates the device files, too. */
+/* The service outlives updates of the driver. */
+static void enable_unit(struct gp_exam *exam, const char *note, const char *order,
+                        const char *command)
+{
+    gp_exam_command(
+        exam, note,
+        "printf '%s[Service]\\nType=oneshot\\n%sExecStart=/usr/bin/nvidia-modprobe -u -m -c "
+        "0\\n[Install]\\nWantedBy=multi-user.target\\n' | sudo tee %s",
+        order, command, unit);
+    gp_exam_command(exam, "", "sudo systemctl enable nvidia-device-files");
+}
+
+/* nvidia-modprobe creates the device files, too. */
 static void fix_load(struct gp_exam *exam)
 {
     gp_exam_command(exam, "load it now", "sudo nvidia-modprobe -u -m -c 0");
-    gp_exam_command(
-        exam, "and at each boot",
-        "printf '[Service]\\nType=oneshot\\nExecStart=/usr/bin/nvidia-modprobe -u -m -c "
-        "0\\n[Install]\\nWantedBy=multi-user.target\\n' | sudo tee %s",
-        unit);
-    gp_exam_command(exam, "", "sudo systemctl enable nvidia-device-files");
+    enable_unit(exam, "and at each boot", "", "");
+}
+
+void gp_driver_create_at_boot(struct gp_exam *exam, const char *services)
+{
+    enable_unit(exam, "the same at each boot, before containers start",
+                gp_exam_text(exam, "[Unit]\\nBefore=%s\\n", services),
+                "ExecStart=/usr/bin/nvidia-smi\\n");
 }
 
 /* Containers without privileges, as those of enroot, cannot load modules or create device files;
