@@ -5,6 +5,7 @@
 #include "doctor/lines.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/libvirt.h"
+#include "doctor/readers/podlogs.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -338,17 +339,13 @@ static void read_programs(struct gp_exam *exam, struct gp_log *log)
 /* What NVIDIA's containers on a node of Kubernetes have printed. */
 static void read_pods(struct gp_exam *exam, struct gp_log *log)
 {
-    static const char folder[] = "/var/log/containers";
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names), count = 0;
-    for (long i = 0; i < n && count < MOST_FILES; i++) {
+    const char *paths[GP_POD_LOGS];
+    size_t count = gp_pod_logs(exam, paths);
+    for (size_t i = 0; i < count; i++) {
         size_t length = 0;
-        if (!strstr(names[i], "nvidia") && !strstr(names[i], "gpu") && !strstr(names[i], "dcgm"))
-            continue;
-        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
-        const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 4, &length);
-        read_program(exam, log, path, all, length);
-        count++;
+        const char *all =
+            gp_files_tail(&exam->files, &exam->arena, paths[i], MOST_TEXT / 4, &length);
+        read_program(exam, log, paths[i], all, length);
     }
 }
 
