@@ -589,5 +589,5 @@ void gp_driver_check_persistence(struct gp_exam *exam)
                    count, count == 1 ? " was not" : "s were not");
     gp_exam_evidence(exam, idle, "the UUID is not known yet");
     gp_exam_why(exam, "Nothing has used it yet; the first use then takes a second or more.");
-    gp_exam_remedy(exam, GP_REMEDY_START_PERSISTENCED, NULL, NULL);
+    gp_driver_fix_idle(exam);
 }

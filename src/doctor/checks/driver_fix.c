@@ -493,3 +493,19 @@ void gp_driver_fix_image(struct gp_exam *exam)
     if (is_passed)
         gp_exam_advice(exam, "or update the host's driver to the version of the image");
 }
+
+/* A distribution's package would bring libraries of its own next to those of NVIDIA's installer,
+ * which has installed the program, but no service. */
+void gp_driver_fix_idle(struct gp_exam *exam)
+{
+    static const char program[] = "/usr/bin/nvidia-persistenced";
+    const struct gp_install *in = gp_install_of(exam);
+    if (!in->run_trace[0] || in->package_count > 0 || !gp_files_exist(&exam->files, program)) {
+        gp_exam_remedy(exam, GP_REMEDY_START_PERSISTENCED, NULL, NULL);
+        return;
+    }
+    gp_exam_command(exam, "keep the GPUs initialized until the next boot",
+                    "sudo nvidia-persistenced");
+    gp_exam_advice(exam, "at each boot: by a service; NVIDIA's installer leaves a sample in "
+                         "/usr/share/doc/NVIDIA_GLX-1.0/samples");
+}

@@ -90,6 +90,9 @@ void gp_driver_fix_tool(struct gp_exam *exam, const char *error);
  * installed; NULL: it is, or it is not known. */
 const char *gp_driver_missing_builder(struct gp_exam *exam);
 
+/* How to keep the GPUs initialized while nothing uses them. */
+void gp_driver_fix_idle(struct gp_exam *exam);
+
 /* How to boot the newest other kernel that has the module, until this one has it. */
 void gp_driver_fix_other_kernel(struct gp_exam *exam);
 
