@@ -151,6 +151,13 @@ TABLES = {
         "rocm": version,
         "source": some,
     }, "torch"),
+    "torch_stacks": ("gp_torch_stack", {
+        "package": word,
+        "version": some,
+        "torch": version,
+        "last_python": optional(version),
+        "source": some,
+    }, "package torch"),
     "tensorflow_builds": ("gp_tensorflow_build", {
         "tensorflow": version,
         "package": some,

@@ -102,6 +102,17 @@ struct gp_torch_rocm {
 extern const struct gp_torch_rocm *gp_torch_rocms;
 extern size_t gp_torch_rocm_count;
 
+/* The releases of packages that require one PyTorch: of each PyTorch, one that fits it. */
+struct gp_torch_stack {
+    const char *package; /* "vllm" */
+    const char *version;
+    const char *torch;       /* "2.7.0" */
+    const char *last_python; /* the newest supported; "": as for that PyTorch */
+    const char *source;
+};
+extern const struct gp_torch_stack *gp_torch_stacks;
+extern size_t gp_torch_stack_count;
+
 /* TensorFlow. */
 struct gp_tensorflow_build {
     const char *tensorflow;

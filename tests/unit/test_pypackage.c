@@ -3,6 +3,8 @@
 
 #include "doctor/readers/pypackage.h"
 
+#include <stdio.h>
+
 static void names(void **state)
 {
     (void)state;
@@ -149,13 +151,56 @@ static void requirements(void **state)
     assert_null(gp_requirement_next("", &one));
 }
 
+static void allowed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *specifier, *version;
+        bool is_allowed;
+    } cases[] = {
+        {"", "2.6.0", true},
+        {" (==2.6.0)", "2.6.0+cu124", true},
+        {"==2.6.0", "2.7.0", false},
+        {"<2.7,>=2.4.0", "2.6.0", true},
+        {"<2.7,>=2.4.0", "2.7.0", false},
+        {"<=2.6.0,>=2.0.0", "2.6.0+cu124", true},
+        {"~=2.6.0", "2.6.1", true},
+        {"~=2.6.0", "2.7.0", false},
+        {"~=2.6", "2.11.0", true},
+        {"~=2.6", "3.0", false},
+        {"==2.6.*", "2.6.1", true},
+        {"==2.6.*", "2.7.0", false},
+        {"!=2.5.*,>=2.1", "2.5.1", false},
+        {"!=2.5.*,>=2.1", "2.6.0", true},
+        {">2.6.0", "2.6.0", false},
+        {"[extra] @ https://example.org", "2.6.0", true},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        char line[128];
+        struct gp_requirement one;
+        (void)snprintf(line, sizeof(line), "Requires-Dist: torch%s\n", cases[i].specifier);
+        assert_non_null(gp_requirement_next(line, &one));
+        assert_int_equal(gp_requirement_allows(&one, cases[i].version), cases[i].is_allowed);
+    }
+}
+
+static void elsewhere(void **state)
+{
+    (void)state;
+    struct gp_requirement one;
+    assert_non_null(
+        gp_requirement_next("Requires-Dist: torch<2.3; sys_platform == \"darwin\"\n", &one));
+    assert_true(one.is_elsewhere);
+    assert_non_null(
+        gp_requirement_next("Requires-Dist: torch<2.3; sys_platform != 'darwin'\n", &one));
+    assert_false(one.is_elsewhere);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),
-        cmocka_unit_test(conda_names),
-        cmocka_unit_test(values),
-        cmocka_unit_test(requirements),
+        cmocka_unit_test(names),        cmocka_unit_test(conda_names), cmocka_unit_test(values),
+        cmocka_unit_test(requirements), cmocka_unit_test(allowed),     cmocka_unit_test(elsewhere),
     };
     return cmocka_run_group_tests_name("pypackage", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/pyinstall.h"
+#include "doctor/checks/torch_stack.h"
 #include "doctor/exam.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
@@ -50,10 +51,8 @@ static bool fits_python(const struct gp_build *build, const char *python)
             (!build->last_python[0] || gp_version_compare(python, build->last_python) <= 0));
 }
 
-/* The best build for the GPUs, the driver and the environment's Python; of this version if there is
- * one, so that programs need not change. "": any version. False: there is none. */
-static bool choose(const struct gp_pyenv *env, const struct gp_nvidia *nv,
-                   enum gp_framework framework, const char *version, struct gp_build *ret)
+bool gp_framework_build_for(const struct gp_pyenv *env, const struct gp_nvidia *nv,
+                            enum gp_framework framework, const char *version, struct gp_build *ret)
 {
     struct gp_build_target target = gp_nvidia_target(nv);
     struct gp_build build;
@@ -185,23 +184,30 @@ static void propose_own_channel(struct gp_exam *exam, const struct gp_nvidia *nv
                              "and nvidia before conda-forge");
 }
 
-/* Whether it is a build of PyTorch's own channel: "pytorch-2.3.1-py3.10_cpu_0.json". conda-forge's
- * begin with the kind, "cpu_generic_py310…". */
-static bool is_own_build(const struct gp_pypackage *package)
-{
-    const char *build = package ? strrchr(package->entry, '-') : NULL;
-    return build && package->is_conda && strncmp(build, "-py3.", 5) == 0;
-}
-
 /* Whether the environment's PyTorch is from its own channel, which ended with 2.5, or the build is
  * older than conda-forge's. */
 static bool is_of_own_channel(const struct gp_case *c, const struct gp_build *build)
 {
-    bool is_own = gp_pyenv_package(c->env, "pytorch-mutex") || cpu_only(c->env) ||
-                  other_channel(c->env) || is_own_build(gp_pyenv_package(c->env, "pytorch"));
+    bool is_own = gp_torch_is_of_channel(c->env) || cpu_only(c->env) || other_channel(c->env);
     return c->framework == GP_FRAMEWORK_TORCH &&
            (gp_version_major(build->cuda) < CONDA_FORGE_CUDA ||
             (is_own && gp_version_compare(build->version, "2.6") < 0));
+}
+
+/* "cuda-version=12", or from the first CUDA on that knows these GPUs: conda-forge's older builds
+ * have no code for them. */
+static const char *cuda_range(struct gp_exam *exam, const struct gp_nvidia *nv, const char *cuda)
+{
+    const char *first = "";
+    for (size_t i = 0; i < nv->count; i++) {
+        const struct gp_arch *arch = gp_arch_find(nv->gpus[i].capability);
+        if (arch && gp_version_compare(arch->first_cuda, first) > 0)
+            first = arch->first_cuda;
+    }
+    unsigned major = gp_version_major(cuda);
+    return gp_version_major(first) == major && gp_version_minor(first) > 0
+               ? gp_exam_text(exam, "'cuda-version>=%s,<%u'", first, major + 1)
+               : gp_exam_text(exam, "cuda-version=%u", major);
 }
 
 /* pixi's environments follow the manifest of their project, which says that there is a GPU. */
@@ -249,10 +255,10 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
                              "are for other boards");
         return true;
     }
-    bool is_same = choose(c->env, nv, c->framework, c->version, &build);
+    bool is_same = gp_framework_build_for(c->env, nv, c->framework, c->version, &build);
     if (!is_same && !conda_package(c) && gp_propose_same_version(exam, nv, c))
         return true;
-    if (!is_same && !choose(c->env, nv, c->framework, "", &build))
+    if (!is_same && !gp_framework_build_for(c->env, nv, c->framework, "", &build))
         return false;
     if (conda_package(c) && is_of_own_channel(c, &build)) {
         propose_own_channel(exam, nv, c, &build);
@@ -260,19 +266,26 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
     }
     if (conda_package(c) && propose_pixi(exam, c, conda[c->framework], build.cuda))
         return true;
-    if (conda_package(c)) {
-        bool is_torch = c->framework == GP_FRAMEWORK_TORCH;
+    bool is_torch = c->framework == GP_FRAMEWORK_TORCH;
+    bool is_by_pip = !conda_package(c) || (is_torch && gp_torch_is_of_channel(c->env));
+    enum gp_stack stack =
+        is_torch && is_by_pip ? gp_torch_stack_propose(exam, nv, c, &build) : GP_STACK_FREE;
+    if (stack != GP_STACK_FREE)
+        return stack == GP_STACK_MENDED;
+    if (!is_by_pip) {
         if (is_torch && cpu_only(c->env))
             gp_exam_command(exam, "and what depends on it", "%s remove -p %s cpuonly",
                             gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix));
         if (is_torch)
             gp_torch_release_bound(exam, c->env);
         gp_exam_command(exam, "conda-forge's build for these GPUs",
-                        "%s install -p %s -c conda-forge %s cuda-version=%u",
-                        gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix),
-                        conda[c->framework], gp_version_major(build.cuda));
-        if (is_torch)
+                        "%s install -p %s -c conda-forge %s %s", gp_conda_program(exam, c->env),
+                        gp_exam_quoted(exam, c->env->prefix), conda[c->framework],
+                        cuda_range(exam, nv, build.cuda));
+        if (is_torch) {
             gp_torch_return_bound(exam, c->env);
+            gp_torch_stack_advise(exam, c, &build);
+        }
         return true;
     }
     remove_plugin(exam, c->env, &build);
@@ -282,10 +295,12 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "it has the same files", "tensorflow");
     const char *note = gp_exam_text(exam, "for CUDA %s, which fits this %sGPU", build.cuda,
                                     nv->driver[0] ? "driver and " : "");
-    if (c->framework == GP_FRAMEWORK_TORCH)
+    if (is_torch)
         gp_exam_torch(exam, c->env, note, gp_torch_release(exam, build.version),
                       gp_exam_text(exam, "https://download.pytorch.org/whl/%s", build.variant));
-    else
+    if (is_torch && !is_same)
+        gp_torch_compile_again(exam, c->env);
+    if (!is_torch)
         gp_exam_pip(exam, c->env, is_new_package(c, &build) ? GP_PIP_ADD : GP_PIP_AGAIN, note,
                     packages_of(exam, &build));
     return true;
@@ -299,7 +314,7 @@ static bool propose_older_python(struct gp_exam *exam, const struct gp_nvidia *n
     struct gp_build build;
     any.python = "";
     if (c->framework != GP_FRAMEWORK_TORCH || c->trouble != GP_TROUBLE_NO_CODE ||
-        !choose(&any, nv, c->framework, "", &build) || !build.last_python[0] ||
+        !gp_framework_build_for(&any, nv, c->framework, "", &build) || !build.last_python[0] ||
         gp_version_compare(build.version, "1.13") >= 0)
         return false;
     gp_exam_advice(exam,
@@ -437,6 +452,9 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct 
         exam->machine.container && gp_pyenv_package(c->env, "vllm"))
         gp_exam_advice(exam, "or another image of vLLM, with a PyTorch for this GPU: a new "
                              "container does not have that change");
+    else if (has_build && c->trouble == GP_TROUBLE_NO_CODE && is_in_image(exam))
+        gp_exam_advice(exam, "in the image itself, as a new container does not have that change; "
+                             "or use another image, with a build for this GPU");
     if (c->trouble == GP_TROUBLE_NEEDS_DRIVER) {
         if (has_build)
             gp_exam_advice(exam, "or keep it, and:");

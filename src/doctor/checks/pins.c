@@ -2,11 +2,13 @@
 #include "doctor/checks/framework.h"
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
+#include "doctor/checks/torch_stack.h"
 #include "doctor/exam.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/torch.h"
+#include "doctor/tables.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -19,32 +21,19 @@ static bool is_same(const char *a, const char *b)
     return gp_version_compare(a, b) == 0;
 }
 
-/* The xformers for a PyTorch, by its release notes. */
-static const struct {
-    const char *torch, *xformers;
-} xformers[] = {
-    {"2.1.0", "0.0.22.post7"}, {"2.1.1", "0.0.23"},       {"2.1.2", "0.0.23.post1"},
-    {"2.2.0", "0.0.24"},       {"2.2.1", "0.0.25"},       {"2.2.2", "0.0.25.post1"},
-    {"2.3.0", "0.0.26.post1"}, {"2.3.1", "0.0.27"},       {"2.4.0", "0.0.27.post2"},
-    {"2.4.1", "0.0.28.post1"}, {"2.5.0", "0.0.28.post2"}, {"2.5.1", "0.0.29.post1"},
-    {"2.6.0", "0.0.29.post3"}, {"2.7.0", "0.0.30"},       {"2.7.1", "0.0.31.post1"},
-    {"2.8.0", "0.0.32.post2"}, {"2.9.0", "0.0.33.post1"}, {"2.9.1", "0.0.33.post2"},
-};
-
 /* Suggests the xformers for the installed PyTorch, unless vLLM needs that of xformers. */
 static bool mend_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
                           const struct gp_torch *torch, const struct gp_pypackage *package)
 {
     if (strcmp(package->name, "xformers") != 0 || gp_pyenv_package(env, "vllm"))
         return false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(xformers); i++)
-        if (is_same(xformers[i].torch, torch->version)) {
-            gp_exam_pip(exam, env, GP_PIP_AGAIN, "the one for this PyTorch",
-                        gp_exam_text(exam, "--no-deps xformers==%s --index-url %s",
-                                     xformers[i].xformers, gp_torch_index(exam, torch->cuda)));
-            return true;
-        }
-    return false;
+    const struct gp_torch_stack *row = gp_torch_stack_for("xformers", torch->version);
+    if (!row)
+        return false;
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "the one for this PyTorch",
+                gp_exam_text(exam, "--no-deps xformers==%s --index-url %s", row->version,
+                             gp_torch_index(exam, torch->cuda)));
+    return true;
 }
 
 /* Whether a PyTorch has builds, of which none runs on these GPUs. */
@@ -78,10 +67,9 @@ static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const str
     else if (mend_xformers(exam, env, torch, package))
         return;
     else if (is_too_old(exam, wanted)) /* the installed one is what runs on the GPU */
-        gp_exam_pip(
-            exam, env, GP_PIP_ADD,
-            gp_exam_text(exam, "PyTorch %s has no kernels for this GPU: a newer version", wanted),
-            gp_exam_text(exam, "--upgrade %s", package->name));
+        gp_torch_stack_update(
+            exam, env, package, torch,
+            gp_exam_text(exam, "PyTorch %s has no kernels for this GPU: a newer version", wanted));
     else if (gp_build_is_there(GP_FRAMEWORK_TORCH, wanted, torch->cuda))
         gp_exam_torch(exam, env, "the PyTorch that it needs", gp_torch_release(exam, wanted),
                       gp_torch_index(exam, torch->cuda));
@@ -253,32 +241,6 @@ static void check_torchcodec(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_exam_link(exam, "https://github.com/meta-pytorch/torchcodec#installing-torchcodec");
 }
 
-/* The oldest PyTorch from a version on that runs here, with this Python; false: none. */
-static bool oldest_from(struct gp_exam *exam, const struct gp_pyenv *env, const char *least,
-                        struct gp_build *ret)
-{
-    struct gp_nvidia nv;
-    struct gp_build build;
-    unsigned capability;
-    bool is_found = false;
-    gp_nvidia_read(&nv, exam);
-    struct gp_build_target target = gp_nvidia_target(&nv);
-    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++) {
-        bool is_for_python =
-            !env->python[0] ||
-            (gp_version_compare(env->python, build.first_python) >= 0 &&
-             (!build.last_python[0] || gp_version_compare(env->python, build.last_python) <= 0));
-        bool is_better =
-            !is_found || (is_same(build.version, ret->version) && build.rank > ret->rank);
-        if (is_better && is_for_python && gp_version_compare(build.version, least) >= 0 &&
-            gp_build_judge(&build, &target, &capability).fit == GP_FIT_WORKS) {
-            *ret = build;
-            is_found = true;
-        }
-    }
-    return is_found;
-}
-
 /* transformers ignores a PyTorch that is older than it requires, in an extra. Its releases that
  * require one before 2.0 do not look. */
 static void check_transformers(struct gp_exam *exam, const struct gp_pyenv *env,
@@ -290,6 +252,7 @@ static void check_transformers(struct gp_exam *exam, const struct gp_pyenv *env,
             ? gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", package->entry))
             : NULL;
     struct gp_requirement wanted;
+    struct gp_nvidia nv;
     struct gp_build build;
     bool is_said = false;
     while (!is_said && text && (text = gp_requirement_next(text, &wanted)))
@@ -306,7 +269,8 @@ static void check_transformers(struct gp_exam *exam, const struct gp_pyenv *env,
                 "\"Disabling PyTorch because PyTorch >= %s is required\": models then say that "
                 "they need PyTorch.",
                 wanted.least);
-    if (oldest_from(exam, env, wanted.least, &build))
+    gp_nvidia_read(&nv, exam);
+    if (gp_torch_oldest_from(env, &nv, wanted.least, &build))
         gp_exam_torch(exam, env, "the oldest that it takes and that runs here",
                       gp_torch_release(exam, build.version), gp_torch_index(exam, build.cuda));
     else

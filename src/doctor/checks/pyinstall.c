@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_of_uv(struct gp_exam *exam, const struct gp_pyenv *env)
+bool gp_env_is_of_uv(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     char path[GP_PATH_SIZE], text[2048];
     return env->kind == GP_PYENV_VENV &&
@@ -146,7 +146,7 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
         gp_exam_command(exam, note, "python%s -m pip %s%s%s %s", env->python[0] ? env->python : "3",
                         of_pip[how], how == GP_PIP_REMOVE ? "" : " --user", despite_mark(exam, env),
                         packages);
-    } else if (is_of_uv(exam, env)) {
+    } else if (gp_env_is_of_uv(exam, env)) {
         gp_exam_command(exam, note, "uv pip %s --python %s %s", of_uv[how],
                         gp_exam_quoted(exam, env->prefix), packages);
         const char *project = how == GP_PIP_REMOVE ? NULL : project_of_uv(exam, env);

@@ -2,6 +2,8 @@
 #ifndef GP_DOCTOR_CHECKS_PYINSTALL_H
 #define GP_DOCTOR_CHECKS_PYINSTALL_H
 
+#include "base/util.h"
+
 struct gp_exam;
 struct gp_pyenv;
 
@@ -16,6 +18,9 @@ enum gp_pip {
  * distribution. */
 void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip how,
                  const char *note, const char *packages);
+
+/* Whether uv created it. */
+bool gp_env_is_of_uv(struct gp_exam *exam, const struct gp_pyenv *env);
 
 /* What changes conda's environments on this machine: "conda", or else "mamba" or "micromamba",
  * which understand the same. */
@@ -60,5 +65,13 @@ const char *gp_torch_request(struct gp_exam *exam, const char *torch, const char
  * with those packages, which must come from the same index. A NumPy 1.x stays. */
 void gp_exam_torch(struct gp_exam *exam, const struct gp_pyenv *env, const char *note,
                    const char *torch, const char *index);
+
+/* Likewise, together with packages of that index that are for this PyTorch: " xformers==0.0.30". */
+void gp_exam_torch_with(struct gp_exam *exam, const struct gp_pyenv *env, const char *note,
+                        const char *torch, const char *others, const char *index);
+
+/* Whether conda installed PyTorch from PyTorch's own channel, which ended with 2.5. Then the
+ * commands above have conda remove it first. */
+bool gp_torch_is_of_channel(const struct gp_pyenv *env);
 
 #endif

@@ -131,13 +131,61 @@ static bool keeps_numpy(const struct gp_pyenv *env)
            (!env->python[0] || gp_version_compare(env->python, first_python) >= 0);
 }
 
+bool gp_torch_is_of_channel(const struct gp_pyenv *env)
+{
+    for (size_t i = 0; i < env->count; i++) {
+        const struct gp_pypackage *package = &env->packages[i];
+        const char *build = strrchr(package->entry, '-');
+        /* "pytorch-2.3.1-py3.10_cpu_0.json"; conda-forge's: "…-cpu_generic_py310…" */
+        if (package->is_conda && strcmp(package->name, "pytorch") == 0 && build &&
+            (strncmp(build, "-py3.", 5) == 0 || gp_pyenv_package(env, "pytorch-mutex")))
+            return true;
+    }
+    return false;
+}
+
+/* pip would overwrite conda's files, which conda would then remove or restore. */
+static bool leave_channel(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char *const names[] = {"pytorch",     "pytorch-cuda", "pytorch-mutex",
+                                        "torchvision", "torchaudio",   "torchtriton"};
+    const struct gp_pypackage *torch = gp_pyenv_package(env, "torch");
+    char name[GP_PYPACKAGE_NAME], version[GP_PYPACKAGE_VERSION], build[GP_PYPACKAGE_VERSION];
+    char **entries;
+    const char *words = "";
+    if (!gp_torch_is_of_channel(env) ||
+        (torch && !gp_pyenv_is_of_conda(env, "pytorch", torch->version)))
+        return false;
+    long n = gp_files_list(&exam->files, &exam->arena,
+                           gp_exam_text(exam, "%s/conda-meta", env->prefix), &entries);
+    for (long i = 0; i < n; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
+            if (gp_pypackage_split_conda(entries[i], name, version, build) &&
+                strcmp(name, names[k]) == 0)
+                words = gp_exam_text(exam, "%s %s", words, name);
+    gp_exam_command(exam, "conda's, whose channel ended with 2.5; what is built on it goes, too",
+                    "%s remove -p %s%s", gp_conda_program(exam, env),
+                    gp_exam_quoted(exam, env->prefix), words);
+    gp_exam_link(exam, "https://github.com/pytorch/pytorch/issues/138506");
+    return true;
+}
+
+void gp_exam_torch_with(struct gp_exam *exam, const struct gp_pyenv *env, const char *note,
+                        const char *torch, const char *others, const char *index)
+{
+    const char *companions = gp_torch_companions(exam, env);
+    bool is_left = leave_channel(exam, env), is_kept = keeps_numpy(env);
+    if (is_kept && !is_left)
+        gp_exam_pip(exam, env, GP_PIP_REMOVE, "", gp_exam_text(exam, "torch%s", companions));
+    gp_exam_pip(
+        exam, env, is_kept || is_left ? GP_PIP_ADD : GP_PIP_AGAIN, note,
+        gp_torch_request(exam, torch, gp_exam_text(exam, "%s%s", companions, others), index));
+    if (is_left)
+        gp_torch_return_bound(exam, env);
+}
+
 void gp_exam_torch(struct gp_exam *exam, const struct gp_pyenv *env, const char *note,
                    const char *torch, const char *index)
 {
-    const char *companions = gp_torch_companions(exam, env);
-    bool is_kept = keeps_numpy(env);
-    if (is_kept)
-        gp_exam_pip(exam, env, GP_PIP_REMOVE, "", gp_exam_text(exam, "torch%s", companions));
-    gp_exam_pip(exam, env, is_kept ? GP_PIP_ADD : GP_PIP_AGAIN, note,
-                gp_torch_request(exam, torch, companions, index));
+    gp_exam_torch_with(exam, env, note, torch, "", index);
 }

@@ -1,5 +1,7 @@
 #include "doctor/readers/pypackage.h"
 
+#include "doctor/version.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,6 +166,36 @@ static void read_version(const char *p, size_t length, const char *operator,
     }
 }
 
+/* " (<2.7,>=2.1)" as "<2.7,>=2.1"; "" with anything else, such as an address or an extra. */
+static void read_allowed(const char *p, size_t length, char ret[GP_PYPACKAGE_VERSION])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < length; i++) {
+        bool is_known = isalnum((unsigned char)p[i]) || strchr("<>=!~.,*+_-", p[i]);
+        if (strchr(" ()", p[i]))
+            continue;
+        if (!is_known || n + 1 >= GP_PYPACKAGE_VERSION) {
+            n = 0;
+            break;
+        }
+        ret[n++] = p[i];
+    }
+    ret[n] = '\0';
+}
+
+/* Whether a marker asks for this value: `sys_platform == "darwin"`. */
+static bool is_equal_to(const char *marker, const char *value)
+{
+    for (const char *at = strstr(marker, value); at; at = strstr(at + 1, value)) {
+        const char *before = at;
+        while (before > marker && strchr("'\" ", before[-1]))
+            before--;
+        if (before - marker >= 2 && strncmp(before - 2, "==", 2) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The marker after ; : the kind of machine, the extra. */
 static void read_marker(const char *p, size_t length, struct gp_requirement *ret)
 {
@@ -171,6 +203,8 @@ static void read_marker(const char *p, size_t length, struct gp_requirement *ret
     char text[512];
     (void)snprintf(text, sizeof(text), "%.*s", (int)(length < 511 ? length : 511), p);
     ret->is_extra = strstr(text, "extra");
+    ret->is_elsewhere = is_equal_to(text, "darwin") || is_equal_to(text, "Darwin") ||
+                        is_equal_to(text, "win32") || is_equal_to(text, "Windows");
     const char *at = strstr(text, machine);
     at = at ? at + sizeof(machine) - 1 : "";
     at += strspn(at, " ");
@@ -191,6 +225,7 @@ static bool read_requirement(const char *p, size_t length, struct gp_requirement
         return false;
     const char *marker = memchr(p, ';', length);
     size_t stop = marker ? (size_t)(marker - p) : length;
+    read_allowed(p + n, stop - n, ret->allowed);
     read_version(p + n, stop - n, "==", ret->version);
     read_version(p + n, stop - n, ">=", ret->least);
     if (marker)
@@ -212,4 +247,51 @@ const char *gp_requirement_next(const char *text, struct gp_requirement *ret)
             return text;
     }
     return NULL;
+}
+
+/* Whether a version begins with those numbers: "2.6.1" with "2.6" of "==2.6.*", and of "~=2.6.0",
+ * where the last is left out. */
+static bool has_start(const char *version, const char *numbers, bool is_last_free)
+{
+    for (;;) {
+        const char *dot = strchr(numbers, '.');
+        if (*numbers == '*' || !*numbers || (is_last_free && !dot))
+            return true;
+        if (gp_version_major(version) != gp_version_major(numbers))
+            return false;
+        if (!dot)
+            return true;
+        numbers = dot + 1;
+        version += strcspn(version, ".+");
+        version += *version == '.';
+    }
+}
+
+/* One comparison, "<2.7". */
+static bool allows(const char *text, const char *version)
+{
+    const char *number = text + strspn(text, "<>=!~");
+    int order = gp_version_compare(version, number);
+    if (text[0] == '~')
+        return order >= 0 && has_start(version, number, true);
+    if (text[0] == '!')
+        return strchr(number, '*') ? !has_start(version, number, false) : order != 0;
+    if (text[0] == '=')
+        return strchr(number, '*') ? has_start(version, number, false) : order == 0;
+    if (order == 0)
+        return text[1] == '=';
+    return text[0] == '<' ? order < 0 : order > 0;
+}
+
+bool gp_requirement_allows(const struct gp_requirement *requirement, const char *version)
+{
+    char one[GP_PYPACKAGE_VERSION];
+    for (const char *p = requirement->allowed; *p;) {
+        size_t n = strcspn(p, ",");
+        (void)snprintf(one, sizeof(one), "%.*s", (int)n, p);
+        if (strchr("<>=!~", one[0]) && one[0] && !allows(one, version))
+            return false;
+        p += n + (p[n] == ',');
+    }
+    return true;
 }

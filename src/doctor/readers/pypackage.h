@@ -28,11 +28,16 @@ struct gp_requirement {
     char name[GP_PYPACKAGE_NAME];
     char version[GP_PYPACKAGE_VERSION]; /* the required version; "": others are allowed too */
     char least[GP_PYPACKAGE_VERSION];   /* the oldest allowed, of ">=2.1"; "": any */
+    char allowed[GP_PYPACKAGE_VERSION]; /* the whole specifier, ">=2.1,<2.7"; "": any version */
     char machine[16];                   /* "x86_64": only on this architecture; "" */
     bool is_extra;                      /* only with an extra */
+    bool is_elsewhere;                  /* only on macOS or Windows */
 };
 
 /* The next Requires-Dist of a METADATA file; returns where to continue, or NULL after the last. */
 const char *gp_requirement_next(const char *text, struct gp_requirement *ret);
+
+/* Whether it allows a version, as in PEP 440, but without regard to suffixes. */
+bool gp_requirement_allows(const struct gp_requirement *requirement, const char *version);
 
 #endif

@@ -1,0 +1,291 @@
+#include "doctor/checks/torch_stack.h"
+
+#include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/exam.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
+#include "doctor/readers/pypackage.h"
+#include "doctor/readers/torch.h"
+#include "doctor/tables.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+/* ---- which releases fit ---- */
+
+const struct gp_torch_stack *gp_torch_stack_for(const char *package, const char *torch)
+{
+    for (size_t i = 0; i < gp_torch_stack_count; i++)
+        if (strcmp(gp_torch_stacks[i].package, package) == 0 &&
+            gp_version_compare(gp_torch_stacks[i].torch, torch) == 0)
+            return &gp_torch_stacks[i];
+    return NULL;
+}
+
+bool gp_torch_oldest_from(const struct gp_pyenv *env, const struct gp_nvidia *nv, const char *least,
+                          struct gp_build *ret)
+{
+    struct gp_build build;
+    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++)
+        if (gp_version_compare(build.version, least) >= 0 &&
+            gp_framework_build_for(env, nv, GP_FRAMEWORK_TORCH, build.version, ret))
+            return true;
+    return false;
+}
+
+/* Whether a release fits the environment's Python, and its PyTorch has a build that runs here. */
+static bool fits(const struct gp_torch_stack *row, const char *package, const struct gp_pyenv *env,
+                 const struct gp_nvidia *nv, struct gp_build *ret)
+{
+    bool is_for_python = !row->last_python[0] || !env->python[0] ||
+                         gp_version_compare(env->python, row->last_python) <= 0;
+    return strcmp(row->package, package) == 0 && is_for_python &&
+           gp_framework_build_for(env, nv, GP_FRAMEWORK_TORCH, row->torch, ret);
+}
+
+/* The nearest release of a package that runs here: for the installed PyTorch, a newer one, or else
+ * an older one. Programs change least with it. NULL: the table has none. */
+static const struct gp_torch_stack *nearest(const struct gp_pyenv *env, const struct gp_nvidia *nv,
+                                            const char *package, const char *version,
+                                            const char *torch, struct gp_build *ret)
+{
+    const struct gp_torch_stack *row = gp_torch_stack_for(package, torch);
+    if (row && fits(row, package, env, nv, ret))
+        return row;
+    for (size_t i = 0; i < gp_torch_stack_count; i++)
+        if (gp_version_compare(gp_torch_stacks[i].version, version) >= 0 &&
+            fits(&gp_torch_stacks[i], package, env, nv, ret))
+            return &gp_torch_stacks[i];
+    for (size_t i = gp_torch_stack_count; i > 0; i--)
+        if (gp_version_compare(gp_torch_stacks[i - 1].version, version) < 0 &&
+            fits(&gp_torch_stacks[i - 1], package, env, nv, ret))
+            return &gp_torch_stacks[i - 1];
+    return NULL;
+}
+
+/* ---- what keeps the PyTorch ---- */
+
+struct pin {
+    char name[GP_PYPACKAGE_NAME], version[GP_PYPACKAGE_VERSION];
+    const char *entry, *text; /* its directory; its metadata */
+    char allowed[GP_PYPACKAGE_VERSION];
+    bool is_below; /* another one requires it, and changes it when it is updated */
+};
+
+enum { PINS_MAX = 16 };
+
+struct pins {
+    struct pin list[PINS_MAX];
+    size_t count;
+};
+
+/* Those come along with another PyTorch, from the same index. */
+static bool is_companion(const char *name)
+{
+    static const char *const names[] = {"torch", "torchvision", "torchaudio"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether metadata allow the installed PyTorch, but not another one: what does not allow the
+ * installed one does not keep it. */
+static bool read_pin(struct gp_exam *exam, const char *text, const char *installed,
+                     const char *other, struct pin *ret)
+{
+    struct gp_requirement wanted;
+    while ((text = gp_requirement_next(text, &wanted))) {
+        if (strcmp(wanted.name, "torch") != 0 || wanted.is_extra || wanted.is_elsewhere ||
+            (wanted.machine[0] && strcmp(wanted.machine, exam->machine.arch) != 0) ||
+            !gp_requirement_allows(&wanted, installed) || gp_requirement_allows(&wanted, other))
+            continue;
+        memcpy(ret->allowed, wanted.allowed, sizeof(ret->allowed));
+        return true;
+    }
+    return false;
+}
+
+static bool requires(const char *text, const char *name)
+{
+    struct gp_requirement wanted;
+    while ((text = gp_requirement_next(text, &wanted)))
+        if (strcmp(wanted.name, name) == 0 && !wanted.is_extra)
+            return true;
+    return false;
+}
+
+static void find_pins(struct gp_exam *exam, const struct gp_pyenv *env, const char *installed,
+                      const char *other, struct pins *ret)
+{
+    static const char end[] = ".dist-info";
+    char **entries;
+    long n = gp_files_list(&exam->files, &exam->arena, env->site, &entries);
+    ret->count = 0;
+    for (long i = 0; i < n && ret->count < PINS_MAX; i++) {
+        struct pin *pin = &ret->list[ret->count];
+        *pin = (struct pin){.entry = entries[i]};
+        if (!strstr(entries[i], end) || !gp_pypackage_split(entries[i], pin->name, pin->version) ||
+            is_companion(pin->name))
+            continue;
+        pin->text = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", entries[i]));
+        ret->count += read_pin(exam, pin->text, installed, other, pin);
+    }
+    for (size_t i = 0; i < ret->count; i++)
+        for (size_t j = 0; j < ret->count; j++)
+            if (i != j && requires(ret->list[j].text, ret->list[i].name) &&
+                !requires(ret->list[i].text, ret->list[j].name))
+                ret->list[i].is_below = true;
+}
+
+/* ---- the fix ---- */
+
+/* How pip or uv find PyTorch's own builds next to what is only on PyPI: +cu128 is newer than the
+ * same version without it. uv would take all that this index has from there. */
+static const char *place_of(struct gp_exam *exam, const struct gp_pyenv *env,
+                            const struct gp_build *build)
+{
+    return gp_env_is_of_uv(exam, env)
+               ? gp_exam_text(exam, "--torch-backend=%s", build->variant)
+               : gp_exam_text(exam, "--extra-index-url https://download.pytorch.org/whl/%s",
+                              build->variant);
+}
+
+static const char *with_words(struct gp_exam *exam, const char *name, const struct gp_build *build)
+{
+    return gp_exam_text(exam, "the release of %s with PyTorch %s, for CUDA %s", name,
+                        build->version, build->cuda);
+}
+
+/* xformers is in PyTorch's index, too: both by name, from there. */
+static void install_both(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_torch_stack *row, const struct gp_build *build)
+{
+    gp_exam_torch_with(exam, env, with_words(exam, row->package, build),
+                       gp_torch_release(exam, build->version),
+                       gp_exam_text(exam, " %s==%s", row->package, row->version),
+                       gp_exam_text(exam, "https://download.pytorch.org/whl/%s", build->variant));
+}
+
+static void install_release(struct gp_exam *exam, const struct gp_pyenv *env,
+                            const struct gp_torch_stack *row, const struct gp_build *build)
+{
+    gp_exam_pip(
+        exam, env, GP_PIP_ADD, with_words(exam, row->package, build),
+        gp_exam_text(exam, "%s==%s %s", row->package, row->version, place_of(exam, env, build)));
+}
+
+/* Of packages that the table does not have, the newest. */
+static void update_all(struct gp_exam *exam, const struct gp_pyenv *env, const struct pins *pins,
+                       const struct gp_build *build)
+{
+    const char *names = "";
+    for (size_t i = 0; i < pins->count; i++)
+        if (!pins->list[i].is_below)
+            names = gp_exam_text(exam, "%s%s ", names, pins->list[i].name);
+    gp_exam_pip(
+        exam, env, GP_PIP_ADD,
+        gp_exam_text(exam, "needs a release that takes PyTorch %s or newer", build->version),
+        gp_exam_text(exam, "--upgrade %s%s", names, place_of(exam, env, build)));
+}
+
+static void show_pins(struct gp_exam *exam, const struct gp_pyenv *env, const struct pins *pins)
+{
+    for (size_t i = 0; i < pins->count; i++)
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, pins->list[i].entry),
+                         "%s %s requires torch%s", pins->list[i].name, pins->list[i].version,
+                         pins->list[i].allowed);
+}
+
+/* The only one that nothing else requires; NULL: there are several. */
+static const struct pin *top_of(const struct pins *pins)
+{
+    const struct pin *top = NULL;
+    for (size_t i = 0; i < pins->count; i++) {
+        if (pins->list[i].is_below)
+            continue;
+        if (top)
+            return NULL;
+        top = &pins->list[i];
+    }
+    return top;
+}
+
+enum gp_stack gp_torch_stack_propose(struct gp_exam *exam, const struct gp_nvidia *nv,
+                                     const struct gp_case *c, const struct gp_build *build)
+{
+    struct pins *pins = gp_arena_alloc(&exam->arena, 1, sizeof(*pins));
+    struct gp_build oldest;
+    if (!pins || c->trouble == GP_TROUBLE_BROKEN)
+        return GP_STACK_FREE;
+    find_pins(exam, c->env, c->version, build->version, pins);
+    if (pins->count == 0)
+        return GP_STACK_FREE;
+    show_pins(exam, c->env, pins);
+    if (c->trouble == GP_TROUBLE_NEEDS_DRIVER)
+        return GP_STACK_CAPTIVE;
+    const struct pin *top = top_of(pins);
+    const struct gp_torch_stack *row =
+        top ? nearest(c->env, nv, top->name, top->version, c->version, &oldest) : NULL;
+    if (row && strcmp(row->package, "xformers") == 0)
+        install_both(exam, c->env, row, &oldest);
+    else if (row)
+        install_release(exam, c->env, row, &oldest);
+    else
+        update_all(exam, c->env, pins,
+                   gp_torch_oldest_from(c->env, nv, c->version, &oldest) ? &oldest : build);
+    return GP_STACK_MENDED;
+}
+
+void gp_torch_stack_advise(struct gp_exam *exam, const struct gp_case *c,
+                           const struct gp_build *build)
+{
+    struct pins *pins = gp_arena_alloc(&exam->arena, 1, sizeof(*pins));
+    const char *names = "";
+    if (!pins)
+        return;
+    find_pins(exam, c->env, c->version, build->version, pins);
+    show_pins(exam, c->env, pins);
+    for (size_t i = 0; i < pins->count; i++)
+        names = gp_exam_text(exam, "%s%s%s", names, *names ? ", " : "", pins->list[i].name);
+    if (*names)
+        gp_exam_advice(exam,
+                       "then install the release of %s for the new PyTorch, or remove it if "
+                       "programs do without it",
+                       names);
+}
+
+void gp_torch_stack_update(struct gp_exam *exam, const struct gp_pyenv *env,
+                           const struct gp_pypackage *package, const struct gp_torch *torch,
+                           const char *note)
+{
+    struct gp_nvidia nv;
+    struct gp_build build;
+    gp_nvidia_read(&nv, exam);
+    const struct gp_torch_stack *row =
+        nearest(env, &nv, package->name, package->version, torch->version, &build);
+    if (row)
+        gp_exam_pip(exam, env, GP_PIP_ADD, note,
+                    gp_exam_text(exam, "%s==%s %s", package->name, row->version,
+                                 place_of(exam, env, &build)));
+    else
+        gp_exam_pip(exam, env, GP_PIP_ADD, note, gp_exam_text(exam, "--upgrade %s", package->name));
+}
+
+/* Of those, no release requires a PyTorch, and pip does not compile them again by itself. */
+void gp_torch_compile_again(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char *const names[] = {"flash-attn", "pytorch3d", "apex"};
+    const char *words = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
+        if (package && !package->is_conda)
+            words = gp_exam_text(exam, "%s%s%s", words, *words ? ", " : "", names[i]);
+    }
+    if (*words)
+        gp_exam_advice(exam,
+                       "then install %s again, compiled for the new PyTorch (pip install with "
+                       "--no-build-isolation --no-deps --force-reinstall --no-cache-dir)",
+                       words);
+}
