@@ -280,7 +280,8 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
             gp_torch_release_bound(exam, c->env);
         gp_exam_command(exam, "conda-forge's build for these GPUs",
                         "%s install -p %s -c conda-forge %s %s", gp_conda_program(exam, c->env),
-                        gp_exam_quoted(exam, c->env->prefix), conda[c->framework],
+                        gp_exam_quoted(exam, c->env->prefix),
+                        is_torch ? gp_torch_conda_forge(exam, c->env) : conda[c->framework],
                         cuda_range(exam, nv, build.cuda));
         if (is_torch) {
             gp_torch_return_bound(exam, c->env);
@@ -556,6 +557,28 @@ void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, const str
     }
 }
 
+static bool has_gpu(const struct gp_exam *exam)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    return nv.count > 0;
+}
+
+/* In WSL only Windows' driver names the GPU. A copy of the files leaves the comparison to its
+ * reader. */
+static void report_unseen(struct gp_exam *exam, const struct gp_case *cases, size_t count)
+{
+    gp_exam_report(exam, GP_VERDICT_SKIP, "no file names the GPU to compare with %s",
+                   subject_words(exam, &cases[0], count));
+    for (size_t i = 0; i < count && i < SHOWN_MAX; i++)
+        gp_exam_evidence(exam, cases[i].where, "%s%s%s", cases[i].seen,
+                         cases[i].archs[0] ? ", built for " : "", cases[i].archs);
+    bool is_older = cases[0].archs[0] && !strstr(cases[0].archs, "sm_120");
+    gp_exam_why(exam,
+                "Windows' driver names it: nvidia-smi --query-gpu=name,compute_cap --format=csv%s",
+                is_older ? ". A GeForce RTX 50xx (12.0) needs sm_120." : "");
+}
+
 void gp_cases_report_well(struct gp_exam *exam, enum gp_framework framework,
                           const struct gp_case *cases, size_t count)
 {
@@ -563,6 +586,10 @@ void gp_cases_report_well(struct gp_exam *exam, enum gp_framework framework,
         return; /* a problem was reported */
     if (count == 0) {
         gp_framework_report_none(exam, framework);
+        return;
+    }
+    if (!has_gpu(exam)) {
+        report_unseen(exam, cases, count);
         return;
     }
     gp_exam_report(exam, GP_VERDICT_OK, "%s fits the GPUs and the driver",

@@ -70,6 +70,9 @@ void gp_exam_torch(struct gp_exam *exam, const struct gp_pyenv *env, const char 
 void gp_exam_torch_with(struct gp_exam *exam, const struct gp_pyenv *env, const char *note,
                         const char *torch, const char *others, const char *index);
 
+/* conda-forge's packages in place of the installed ones: "pytorch-gpu torchvision". */
+const char *gp_torch_conda_forge(struct gp_exam *exam, const struct gp_pyenv *env);
+
 /* Whether conda installed PyTorch from PyTorch's own channel, which ended with 2.5. Then the
  * commands above have conda remove it first. */
 bool gp_torch_is_of_channel(const struct gp_pyenv *env);

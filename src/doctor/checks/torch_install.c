@@ -131,6 +131,18 @@ static bool keeps_numpy(const struct gp_pyenv *env)
            (!env->python[0] || gp_version_compare(env->python, first_python) >= 0);
 }
 
+const char *gp_torch_conda_forge(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *words = "pytorch-gpu";
+    for (size_t i = 0; i < env->count; i++) {
+        const struct gp_pypackage *package = &env->packages[i];
+        if (package->is_conda &&
+            (strcmp(package->name, "torchvision") == 0 || strcmp(package->name, "torchaudio") == 0))
+            words = gp_exam_text(exam, "%s %s", words, package->name);
+    }
+    return words;
+}
+
 bool gp_torch_is_of_channel(const struct gp_pyenv *env)
 {
     for (size_t i = 0; i < env->count; i++) {
