@@ -77,8 +77,8 @@ static void command_conda(struct gp_exam *exam, const struct gp_build *build,
     unsigned major = gp_version_major(build->cuda);
     if (major >= 12 && !has_old_gpu(client))
         gp_exam_command(exam, "or conda-forge's own build, which may be older",
-                        "conda install -c conda-forge %s cuda-version=%u",
-                        packages[build->framework], major);
+                        "conda install -c conda-forge %s %s", packages[build->framework],
+                        gp_conda_cuda(exam, client->capabilities, client->count, build->cuda));
 }
 
 static void add_commands(struct gp_exam *exam, const struct gp_build *build,

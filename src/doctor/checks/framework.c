@@ -194,22 +194,6 @@ static bool is_of_own_channel(const struct gp_case *c, const struct gp_build *bu
             (is_own && gp_version_compare(build->version, "2.6") < 0));
 }
 
-/* "cuda-version=12", or from the first CUDA on that knows these GPUs: conda-forge's older builds
- * have no code for them. */
-static const char *cuda_range(struct gp_exam *exam, const struct gp_nvidia *nv, const char *cuda)
-{
-    const char *first = "";
-    for (size_t i = 0; i < nv->count; i++) {
-        const struct gp_arch *arch = gp_arch_find(nv->gpus[i].capability);
-        if (arch && gp_version_compare(arch->first_cuda, first) > 0)
-            first = arch->first_cuda;
-    }
-    unsigned major = gp_version_major(cuda);
-    return gp_version_major(first) == major && gp_version_minor(first) > 0
-               ? gp_exam_text(exam, "'cuda-version>=%s,<%u'", first, major + 1)
-               : gp_exam_text(exam, "cuda-version=%u", major);
-}
-
 /* pixi's environments follow the manifest of their project, which says that there is a GPU. */
 static bool propose_pixi(struct gp_exam *exam, const struct gp_case *c, const char *package,
                          const char *cuda)
@@ -282,7 +266,7 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
                         "%s install -p %s -c conda-forge %s %s", gp_conda_program(exam, c->env),
                         gp_exam_quoted(exam, c->env->prefix),
                         is_torch ? gp_torch_conda_forge(exam, c->env) : conda[c->framework],
-                        cuda_range(exam, nv, build.cuda));
+                        gp_conda_cuda(exam, nv->capabilities, nv->count, build.cuda));
         if (is_torch) {
             gp_torch_return_bound(exam, c->env);
             gp_torch_stack_advise(exam, c, &build);

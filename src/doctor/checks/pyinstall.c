@@ -1,6 +1,7 @@
 /* Commands that change a Python environment: with its own pip, with uv, or with conda. */
 #include "doctor/checks/pyinstall.h"
 
+#include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/pyenv.h"
@@ -194,6 +195,22 @@ const char *gp_conda_program(struct gp_exam *exam, const struct gp_pyenv *env)
                 return names[i];
     }
     return names[0];
+}
+
+const char *gp_conda_cuda(struct gp_exam *exam, const unsigned *capabilities, size_t count,
+                          const char *cuda)
+{
+    unsigned major = gp_version_major(cuda);
+    const char *first = "";
+    for (size_t i = 0; i < count; i++) {
+        const struct gp_arch *arch = gp_arch_find(capabilities[i]);
+        if (arch && gp_version_compare(arch->first_cuda, first) > 0)
+            first = arch->first_cuda;
+    }
+    bool is_bound = gp_version_major(first) == major && gp_version_minor(first) > 0 &&
+                    gp_version_compare(first, cuda) <= 0; /* an older one has PTX for them */
+    return is_bound ? gp_exam_text(exam, "'cuda-version>=%s,<%u'", first, major + 1)
+                    : gp_exam_text(exam, "cuda-version=%u", major);
 }
 
 /* Keeps the present value behind it: the driver's own directory may be there. */

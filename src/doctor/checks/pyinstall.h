@@ -39,6 +39,11 @@ void gp_conda_set(struct gp_exam *exam, const struct gp_pyenv *env, const char *
 void gp_fix_part(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
                  const char *cuda);
 
+/* conda-forge's CUDA for some GPUs: "cuda-version=12"; from the first one on that knows them all,
+ * "'cuda-version>=12.8,<13'". */
+const char *gp_conda_cuda(struct gp_exam *exam, const unsigned *capabilities, size_t count,
+                          const char *cuda);
+
 /* torch_install.c */
 /* The index of PyTorch's builds for a CUDA: "https://download.pytorch.org/whl/cu124"; for "" the
  * CPU builds. */
