@@ -53,11 +53,6 @@ void gp_cases_report_well(struct gp_exam *exam, enum gp_framework framework,
 /* Reports that no environment has it, as far as they can be read. */
 void gp_framework_report_none(struct gp_exam *exam, enum gp_framework framework);
 
-/* The best build for the GPUs, the driver and the environment's Python; of this version if there is
- * one, so that programs need not change. "": any version. False: there is none. */
-bool gp_framework_build_for(const struct gp_pyenv *env, const struct gp_nvidia *nv,
-                            enum gp_framework framework, const char *version, struct gp_build *ret);
-
 /* The severity of a problem in an environment: a failure in the one that the user's shell would
  * start, in one named by the user, and in the only one with this framework; a warning elsewhere. */
 enum gp_verdict gp_pyenv_verdict(const struct gp_pyenv *env, bool is_only);

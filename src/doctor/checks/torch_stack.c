@@ -1,5 +1,6 @@
 #include "doctor/checks/torch_stack.h"
 
+#include "doctor/checks/build_choice.h"
 #include "doctor/checks/framework.h"
 #include "doctor/checks/pyinstall.h"
 #include "doctor/exam.h"
