@@ -2,7 +2,6 @@
 #include "doctor/checks/driver_fix.h"
 
 #include "doctor/checks/driver_wish.h"
-#include "doctor/lines.h"
 #include "doctor/readers/homes.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/kernels.h"
@@ -61,16 +60,16 @@ void gp_driver_fix_held(struct gp_exam *exam)
 /* The value of a variable in a file of shell assignments, without its quotes; "": not set. */
 static const char *setting_of(struct gp_exam *exam, const char *path, const char *name)
 {
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL), *line;
-    struct gp_lines lines = gp_lines_of(text, text ? strlen(text) : 0);
-    const char *value = "";
-    size_t n, length = strlen(name);
-    while (gp_lines_next(&lines, &line, &n))
-        if (n > length && strncmp(line, name, length) == 0 && line[length] == '=') {
-            const char *start = line + length + 1;
-            start += *start == '"' || *start == '\'';
-            value = gp_exam_text(exam, "%.*s", (int)strcspn(start, "\"'# \n"), start);
-        }
+    enum { MOST = 1 << 16 };
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST, NULL);
+    const char *at, *value = "";
+    unsigned line = 0;
+    size_t length;
+    while (text && gp_assignment_next(&text, name, &line, &at, &length)) {
+        const char *start = at + strlen(name) + 1;
+        start += *start == '"' || *start == '\'';
+        value = gp_exam_text(exam, "%.*s", (int)strcspn(start, "\"'# \n"), start);
+    }
     return value;
 }
 

@@ -6,6 +6,7 @@
 #include "doctor/readers/install.h"
 #include "doctor/readers/installer.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/podlogs.h"
 
 #include <string.h>
 
@@ -50,18 +51,25 @@ static bool report_nouveau(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 
 /* ---- rejected modules ---- */
 
-/* Where kubelet keeps the output of a driver container's pod,
- * "/var/log/pods/gpu-operator_nvidia-driver-daemonset-k8z5q_3d0f7a2e-…"; NULL: there is none. */
-static const char *driver_pod(struct gp_exam *exam)
+/* The log of a driver container's pod,
+ * "/var/log/pods/gpu-operator_nvidia-driver-daemonset-k8z5q_3d0f7a2e-…/nvidia-driver-ctr/4.log", in
+ * which NVIDIA's installer could not load its module; NULL: there is none. */
+static const char *failed_pod(struct gp_exam *exam)
 {
-    static const char folder[] = "/var/log/pods";
-    static const char *const names[] = {"_nvidia-driver-daemonset-", "_nvidia-gpu-driver-"};
-    char **list;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &list);
-    for (long i = 0; i < n; i++)
-        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
-            if (strstr(list[i], names[k]))
-                return gp_exam_text(exam, "%s/%s", folder, list[i]);
+    enum { MOST = 1 << 18 };
+    static const char *const pods[] = {"_nvidia-driver-daemonset-", "_nvidia-gpu-driver-"};
+    static const char words[] = "Unable to load the kernel module";
+    const char *paths[GP_POD_LOGS];
+    const size_t n = gp_pod_logs(exam, paths);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(pods); k++) {
+            size_t size = 0;
+            const char *text = strstr(paths[i], pods[k]) ? gp_files_tail(&exam->files, &exam->arena,
+                                                                         paths[i], MOST, &size)
+                                                         : NULL;
+            if (text && memmem(text, size, words, strlen(words)))
+                return paths[i];
+        }
     return NULL;
 }
 
@@ -126,18 +134,19 @@ static void fix_container(struct gp_exam *exam)
 }
 
 /* The kernel has rejected what the driver container built: such a node needs no driver of its own.
- */
+ * The kernel's line does not name the module, which may be another one. */
 static bool report_container(struct gp_exam *exam, const char *where, const char *text)
 {
-    const char *pod = driver_pod(exam);
-    if (!pod && !gp_driver_has_operator(exam))
+    const char *pod = failed_pod(exam);
+    if (!pod && !(gp_driver_has_operator(exam) && installer_line(exam)))
         return false;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the kernel rejects the NVIDIA module of the driver container: it is not signed "
                    "with a key that this node trusts");
     show_rejection(exam, where, text);
-    gp_exam_evidence(exam, pod ? pod : operator_folder,
-                     "present: a driver container was started here");
+    gp_exam_evidence(exam, pod ? pod : operator_folder, "%s",
+                     pod ? "NVIDIA's installer could not load its module"
+                         : "present: a driver container was started here");
     gp_exam_why(exam, "With Secure Boot on, the kernel loads only modules signed with a key that "
                       "it knows. The driver container builds the module on the node, and does not "
                       "sign it unless it is given a key.");

@@ -13,7 +13,7 @@ enum { GSP_ERROR = 120 };
 /* From the first of these releases on, before the other, GPUs of an architecture fail with this
  * error after this Xid. */
 static const struct {
-    const char *first, *mended;
+    const char *first, *fixed;
     const char *architecture, *kind; /* a word of the model's name */
     const char *error;
     unsigned xid;
@@ -44,22 +44,23 @@ bool gp_driver_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *
         if (!gpu->chip || strcmp(gpu->chip->architecture, regressions[i].architecture) != 0 ||
             !strstr(gpu->chip->name, regressions[i].kind) ||
             gp_version_compare(driver, regressions[i].first) < 0 ||
-            gp_version_compare(driver, regressions[i].mended) >= 0 || !xid ||
+            gp_version_compare(driver, regressions[i].fixed) >= 0 || !xid ||
             !strstr(line->kmsg.body, regressions[i].error))
             continue;
-        gp_exam_report(exam, GP_VERDICT_FAIL, "driver %s has a fault with which it cannot start %s",
+        gp_exam_report(exam, GP_VERDICT_FAIL, "driver %s cannot start %s because of a known bug",
                        driver, gp_driver_gpu_words(exam, gpu));
         gp_exam_evidence(exam, "/proc/driver/nvidia/version", "%s", driver);
         gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
         gp_exam_evidence(exam, xid->where, "%s", xid->kmsg.body);
-        gp_exam_why(exam,
-                    "A known fault of this release, not of the board: %s. It came with %s, and %s "
-                    "mended it.",
-                    regressions[i].words, regressions[i].first, regressions[i].mended);
+        gp_exam_why(
+            exam,
+            "A known bug of this release, not a fault of the board: %s. It came with %s, and "
+            "%s fixes it.",
+            regressions[i].words, regressions[i].first, regressions[i].fixed);
         if (exam->machine.distro == GP_DISTRO_ARCH)
             gp_driver_fix_update(exam);
         else
-            gp_driver_fix_at_least(exam, regressions[i].mended);
+            gp_driver_fix_at_least(exam, regressions[i].fixed);
         gp_exam_command(exam, "then switch it on again: a reboot may not reset the GPU",
                         "sudo poweroff");
         gp_exam_advice(exam,

@@ -18,13 +18,14 @@ enum { KEYS_MAX = 1 << 18 };
  * for modules, too. */
 static const char list_path[] = EFIVARS "MokListRT" SHIM,
                   db_path[] = EFIVARS "db-d719b2cb-3d3a-4596-a3bc-dad00e67656f",
-                  variables[] = "/sys/firmware/efi/mok-variables",
+                  shim_tables[] = "/sys/firmware/efi/mok-variables",
                   trusted_path[] = EFIVARS "MokListTrustedRT" SHIM;
 
 /* What builds modules on this machine signs them with these. */
 static const char shim_key[] = "/var/lib/shim-signed/mok/MOK.der",
                   dkms_key[] = "/var/lib/dkms/mok.pub",
                   akmods_key[] = "/etc/pki/akmods/certs/public_key.der";
+static const char *const local_keys[] = {shim_key, dkms_key, akmods_key};
 
 /* Where packages put the keys of their modules. openSUSE's create one at each installation, earlier
  * below /var. The distribution's own may be part of the kernel, unknown to the firmware. */
@@ -81,17 +82,20 @@ static const char *packaged_key(struct gp_exam *exam, const char *module, bool w
 }
 
 /* The key that this module is signed with, or that locally built modules are, and its bytes; NULL:
- * unknown. */
+ * unknown. The signature of a compressed module does not show its key. */
 static const char *key_of(struct gp_exam *exam, const char *module, const char **ret, size_t *size)
 {
-    static const char *const local[] = {shim_key, dkms_key, akmods_key, NULL};
-    *ret = NULL;
-    for (size_t i = 0; local[i] && gp_install_of(exam)->source[0]; i++) {
-        *ret = gp_files_text(&exam->files, &exam->arena, local[i], KEYS_MAX, size);
-        if (*ret && *size > 0)
-            return local[i];
+    const char *path = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(local_keys) && gp_install_of(exam)->source[0]; i++) {
+        const char *key = gp_files_text(&exam->files, &exam->arena, local_keys[i], KEYS_MAX, size);
+        bool is_of_module = has_signed(exam, module, local_keys[i]);
+        if (key && *size > 0 && (!path || is_of_module))
+            path = local_keys[i];
+        if (is_of_module)
+            break;
     }
-    const char *path = packaged_key(exam, module, false);
+    if (!path)
+        path = packaged_key(exam, module, false);
     *ret = path ? gp_files_text(&exam->files, &exam->arena, path, KEYS_MAX, size) : NULL;
     return *ret ? path : NULL;
 }
@@ -100,7 +104,8 @@ static const char *key_of(struct gp_exam *exam, const char *module, const char *
  * incomplete if it is long. */
 static const char *list_with(struct gp_exam *exam, const char *key, size_t size)
 {
-    const char *const lists[] = {list_path, gp_exam_text(exam, "%s/MokListRT", variables), db_path};
+    const char *const lists[] = {list_path, gp_exam_text(exam, "%s/MokListRT", shim_tables),
+                                 db_path};
     for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
         size_t length;
         const char *text = gp_files_text(&exam->files, &exam->arena, lists[i], KEYS_MAX, &length);
@@ -130,8 +135,23 @@ static const char *keyring(struct gp_exam *exam, const char *name)
     return at ? gp_exam_text(exam, "%.*s", (int)strcspn(at + 1, "\n"), at + 1) : NULL;
 }
 
+/* Whether kernels of this distribution use only .machine for modules. Those of Debian, Ubuntu,
+ * Fedora, RHEL and Amazon are patched to use .platform, too. */
+static bool is_machine_only(const struct gp_machine *m)
+{
+    return m->distro == GP_DISTRO_ARCH || strcmp(m->distro_id, "pop") == 0;
+}
+
+/* Whether shim's variable, by which it has the kernel trust its keys, can be seen to be missing. */
+static bool lacks_trust(struct gp_exam *exam)
+{
+    return gp_files_exist(&exam->files, shim_tables) &&
+           !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/MokListTrustedRT", shim_tables)) &&
+           !gp_files_exist(&exam->files, trusted_path);
+}
+
 /* Why the kernel does not use shim's keys for modules. */
-enum disuse { USED, NO_KEYRING, NOT_TRUSTED };
+enum disuse { DISUSE_NONE, DISUSE_NO_KEYRING, DISUSE_NOT_TRUSTED };
 
 static enum disuse disuse_of(struct gp_exam *exam, const char **ret_where, const char **ret_text)
 {
@@ -139,21 +159,27 @@ static enum disuse disuse_of(struct gp_exam *exam, const char **ret_where, const
     *ret_text = "CONFIG_INTEGRITY_MACHINE_KEYRING is not set";
     if (gp_kernel_lacks(exam, "CONFIG_INTEGRITY_MACHINE_KEYRING",
                         "CONFIG_INTEGRITY_PLATFORM_KEYRING", ret_where))
-        return NO_KEYRING;
+        return DISUSE_NO_KEYRING;
     *ret_where = "/proc/keys";
-    *ret_text = ring ? ring : "has .platform, and no .machine";
+    *ret_text = "has .platform, and no .machine";
     if (!ring && keyring(exam, ".platform"))
-        return NO_KEYRING;
-    if (ring && strcmp(ring, ".machine: empty") == 0)
-        return NOT_TRUSTED;
-    *ret_where = variables;
+        return DISUSE_NO_KEYRING;
+    *ret_where = shim_tables;
     *ret_text = "no MokListTrustedRT: shim does not have the kernel trust its keys";
-    return !ring && gp_files_exist(&exam->files, variables) &&
-                   !gp_files_exist(&exam->files,
-                                   gp_exam_text(exam, "%s/MokListTrustedRT", variables)) &&
-                   !gp_files_exist(&exam->files, trusted_path)
-               ? NOT_TRUSTED
-               : USED;
+    return (!ring || strcmp(ring, ".machine: empty") == 0) && lacks_trust(exam) ? DISUSE_NOT_TRUSTED
+                                                                                : DISUSE_NONE;
+}
+
+/* Whether the module may have been signed with a local key that is not enrolled. */
+static bool may_have_other_key(struct gp_exam *exam, const char *module, const char *path)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(local_keys) && !has_signed(exam, module, path); i++) {
+        size_t size = 0;
+        const char *key = gp_files_text(&exam->files, &exam->arena, local_keys[i], KEYS_MAX, &size);
+        if (key && size > 0 && !list_with(exam, key, size))
+            return true;
+    }
+    return false;
 }
 
 /* A key that is enrolled, and the list that has it, where the kernel does not use that list for
@@ -165,10 +191,12 @@ static const char *unused_key(struct gp_exam *exam, const char **ret_list)
         gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module);
     const char *key, *where, *text;
     size_t size;
-    const char *path = in->module[0] ? key_of(exam, module, &key, &size) : NULL;
+    bool is_known = in->module[0] && is_machine_only(&exam->machine);
+    const char *path = is_known ? key_of(exam, module, &key, &size) : NULL;
     *ret_list = path ? list_with(exam, key, size) : NULL;
-    return *ret_list && (*ret_list == db_path || disuse_of(exam, &where, &text) != USED) ? path
-                                                                                         : NULL;
+    if (!*ret_list || may_have_other_key(exam, module, path))
+        return NULL;
+    return *ret_list == db_path || disuse_of(exam, &where, &text) != DISUSE_NONE ? path : NULL;
 }
 
 bool gp_module_keys_are_unused(struct gp_exam *exam)
@@ -203,15 +231,16 @@ static void fix_unused_of_shim(struct gp_exam *exam)
                       "it only in its keyring .platform, which is not for modules. Enrolled keys "
                       "get into .machine, which is, if the kernel was built with that keyring and "
                       "shim says that they are trusted.");
-    if (disuse == NO_KEYRING) {
+    if (disuse == DISUSE_NO_KEYRING) {
         gp_exam_advice(exam, "boot a kernel that was built with CONFIG_INTEGRITY_MACHINE_KEYRING "
                              "(Linux 5.18 or newer), such as another one of the distribution");
         return;
     }
     if (is_without_shim(exam))
         gp_exam_advice(exam, "if the firmware starts systemd-boot or a unified kernel image "
-                             "itself: install shim, have the firmware start it, and that from "
-                             "it, as grubx64.efi; only shim has keys put into .machine");
+                             "itself: install shim, let the firmware start it, and install what "
+                             "it started before as shim's grubx64.efi; only shim has keys put into "
+                             ".machine");
     gp_exam_command(exam, "have shim tell the kernel to trust its keys; it asks for a password",
                     "sudo mokutil --trust-mok");
     gp_exam_command(exam, "on the blue screen confirm the change with that password",
