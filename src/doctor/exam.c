@@ -144,6 +144,12 @@ void gp_exam_stands_alone(struct gp_exam *exam)
         exam->last->stands_alone = true;
 }
 
+void gp_exam_only_slows(struct gp_exam *exam)
+{
+    if (exam->last)
+        exam->last->only_slows = true;
+}
+
 void gp_exam_is_empty(struct gp_exam *exam)
 {
     if (exam->last)
@@ -342,7 +348,9 @@ const struct gp_finding *gp_exam_first(const struct gp_exam *exam)
 {
     const struct gp_finding *first = NULL;
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (f->verdict >= GP_VERDICT_WARN && (!first || f->verdict > first->verdict))
+        if (f->verdict >= GP_VERDICT_WARN &&
+            (!first || f->verdict > first->verdict ||
+             (f->verdict == first->verdict && first->only_slows && !f->only_slows)))
             first = f;
     return first;
 }

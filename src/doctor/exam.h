@@ -90,7 +90,8 @@ void gp_exam_run(struct gp_exam *exam, const char *only, const char *without);
 enum gp_presence { GP_PRESENCE_SOME, GP_PRESENCE_NONE, GP_PRESENCE_UNKNOWN };
 enum gp_presence gp_exam_presence(const struct gp_exam *exam);
 
-/* The finding to fix first: the first failure, else the first warning; NULL: there is none. */
+/* The finding to fix first: the first failure, else the first warning, before those that
+ * are only about speed; NULL: there is none. */
 const struct gp_finding *gp_exam_first(const struct gp_exam *exam);
 
 /* ---- for checks ---- */
@@ -106,6 +107,10 @@ void gp_exam_evidence(struct gp_exam *exam, const char *where, const char *forma
 
 /* The finding holds whether or not a check that this one needs has failed. */
 void gp_exam_stands_alone(struct gp_exam *exam);
+
+/* Everything works in spite of the finding, if slowly: another one of its kind is to be fixed
+ * first. */
+void gp_exam_only_slows(struct gp_exam *exam);
 
 /* The check passed because there is nothing that it could look at, so nobody may call the machine
  * well for it. */

@@ -181,12 +181,27 @@ static size_t read_path(struct gp_exam *exam, const char *bus_id, char hops[MOST
     return count;
 }
 
-/* The lanes that a device and the port above it have in common; 0: unknown. */
-static long possible_lanes(struct gp_exam *exam, const char *device, const char *port)
+/* Whether the GPU is behind a switch on its own card, as AMD's are since RDNA: between these two
+ * are no contacts that could fail, and what they report of their link is not that of the slot. */
+static bool has_own_switch(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                           char hops[MOST_HOPS][16], size_t count)
+{
+    char vendor[16];
+    return gpu->vendor == GP_PCI_AMD && count > 3 &&
+           gp_files_line(&exam->files, gp_hardware_path(exam, hops[2], "vendor"), vendor,
+                         sizeof(vendor)) &&
+           strtoul(vendor, NULL, 16) == GP_PCI_AMD;
+}
+
+/* The lanes that a device and the port above it have in common, at most those of the card; 0:
+ * unknown. */
+static long possible_lanes(struct gp_exam *exam, const char *device, const char *port, long card)
 {
     long mine = device_number(exam, device, "max_link_width");
     long above = port ? device_number(exam, port, "max_link_width") : mine;
     long least = above > 0 && above < mine ? above : mine;
+    if (least > card)
+        least = card;
     return least > 0 && least <= MOST_LANES ? least : 0;
 }
 
@@ -254,20 +269,26 @@ static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     char hops[MOST_HOPS][16];
     size_t count = read_path(exam, gpu->bus_id, hops);
     bool is_of_laptop = is_wired(exam, gpu);
-    for (size_t i = 0; i < count; i += 2) {
+    size_t first = has_own_switch(exam, gpu, hops, count) ? 2 : 0;
+    for (size_t i = first; i < count; i += 2) {
         const char *port = i + 1 < count ? hops[i + 1] : NULL;
         long now = device_number(exam, hops[i], "current_link_width");
-        long possible = possible_lanes(exam, hops[i], port);
+        long card = i == first ? gp_hardware_lanes_of(gpu, MOST_LANES) : MOST_LANES;
+        long possible = possible_lanes(exam, hops[i], port, card);
         if (now <= 0 || now >= possible || was_told(exam, hops[i]))
             continue;
         const char *reason =
-            i == 0 || is_of_laptop ? explain_width(exam, is_of_laptop, now, possible) : "";
+            i == first || is_of_laptop ? explain_width(exam, is_of_laptop, now, possible) : "";
         gp_exam_report(exam, reason[0] ? GP_VERDICT_INFO : GP_VERDICT_WARN,
                        "%s%s runs on %ld of %ld lanes",
-                       i > 0 ? gp_exam_text(exam, "the bridge %s above ", hops[i]) : "",
+                       i > first ? gp_exam_text(exam, "the bridge %s above ", hops[i]) : "",
                        gp_driver_gpu_words(exam, gpu), now, possible);
+        gp_exam_only_slows(exam);
         gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "current_link_width"), "%ld", now);
-        gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "max_link_width"), "%ld", possible);
+        long told = device_number(exam, hops[i], "max_link_width");
+        gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "max_link_width"), "%ld%s",
+                         told > card ? told : possible,
+                         told > card ? ", more than cards with this chip have" : "");
         gp_exam_why(exam,
                     "%sCopies between host and GPU take %.2g times as long; the GPU itself "
                     "computes at full speed.",

@@ -38,6 +38,10 @@ bool gp_hardware_is_missed(struct gp_exam *exam);
 /* Whether a service is started at boot, with the desktop or before it. */
 bool gp_hardware_is_started(struct gp_exam *exam, const char *unit);
 
+/* hardware_lanes.c: the lanes of a GPU's card, if its chip is known to have fewer than `others`. */
+struct gp_pci_gpu;
+long gp_hardware_lanes_of(const struct gp_pci_gpu *gpu, long others);
+
 /* hardware_rcu.c: a part of hardware.bus_lost */
 void gp_hardware_check_rcu(struct gp_exam *exam);
 /* Adds that RCU's delay is known to lose the GPU with this kernel, and what to do; false: it is not
