@@ -153,4 +153,12 @@ bool gp_driver_fix_cloud(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 /* driver_parts.c: the option for Debian's apt if the driver came from the backports; "". */
 const char *gp_driver_backports(struct gp_exam *exam);
 
+/* driver_symbol.c: the symbol for which modpost stopped this build, if the kernel lacks it, though
+ * it could have it; "": it does not, or that is not known. The other one adds why, and what to do.
+ */
+const char *gp_driver_lost_symbol(struct gp_exam *exam, const struct gp_failed_build *build,
+                                  const char *kernel);
+bool gp_driver_fix_lost_symbol(struct gp_exam *exam, const struct gp_failed_build *build,
+                               const char *kernel);
+
 #endif
