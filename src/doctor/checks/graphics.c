@@ -80,10 +80,10 @@ static void check_software(struct gp_exam *exam)
     }
 }
 
-/* Whether a card is a GPU; a server's management controller shows a monitor that nobody sees. */
-static bool is_gpu(struct gp_exam *exam, const char *card, int length)
+bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card)
 {
     char vendor[16];
+    int length = (int)strcspn(card, "-");
     const char *path = gp_exam_text(exam, "/sys/class/drm/%.*s/device/vendor", length, card);
     unsigned long id =
         gp_files_line(&exam->files, path, vendor, sizeof(vendor)) ? strtoul(vendor, NULL, 16) : 0;
@@ -109,7 +109,7 @@ static const char *monitor_beside(struct gp_exam *exam, const char *list)
             !gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s/status", folder, names[i]),
                            state, sizeof(state)))
             continue;
-        if (strcmp(state, "connected") == 0 && is_gpu(exam, names[i], (int)length))
+        if (strcmp(state, "connected") == 0 && gp_graphics_is_gpu(exam, names[i]))
             return names[i];
     }
     return NULL;
@@ -122,7 +122,7 @@ static void check_screens(struct gp_exam *exam)
     static const char *const names[] = {"WLR_DRM_DEVICES", "AQ_DRM_DEVICES", "KWIN_DRM_DEVICES"};
     char file[GP_PATH_SIZE];
     for (size_t i = 0; i < GP_ARRAY_LEN(names) && gp_files_exist(&exam->files, "/dev/dri"); i++) {
-        const char *value = gp_machine_variable(&exam->machine, names[i]), *rest = value;
+        const char *value = session_value(exam, names[i]), *rest = value;
         if (!value || !*value || strchr(value, '\\'))
             continue;
         bool has_any = false;
@@ -188,6 +188,7 @@ void gp_graphics_check_variables(struct gp_exam *exam)
 {
     check_lists(exam);
     check_screens(exam);
+    gp_graphics_check_screens_left(exam);
     check_software(exam);
     check_video_of_nvidia(exam);
 }

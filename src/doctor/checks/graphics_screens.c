@@ -1,0 +1,203 @@
+/* A monitor on a GPU that the compositor of Wayland does not use: the ports of a laptop are often
+ * wired to another one than its own screen. */
+#include "doctor/checks/graphics.h"
+
+#include "doctor/exam.h"
+#include "doctor/readers/processes.h"
+#include "doctor/readers/searchpath.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CARDS = 16, MOST_OPEN = 1024 };
+
+/* Compositors that draw on all GPUs, or on those of a variable; GNOME's leaves those out that a
+ * rule of udev tags. The kernel keeps 15 bytes of a name. */
+static const struct {
+    const char *process, *desktop, *variable;
+} compositors[] = {{"kwin_wayland", "KDE", "KWIN_DRM_DEVICES"},
+                   {"Hyprland", "Hyprland", "AQ_DRM_DEVICES"},
+                   {"sway", "sway", "WLR_DRM_DEVICES"},
+                   {"labwc", "labwc", "WLR_DRM_DEVICES"},
+                   {"wayfire", "wayfire", "WLR_DRM_DEVICES"},
+                   {"river", "river", "WLR_DRM_DEVICES"},
+                   {"gnome-shell", "GNOME", ""}};
+
+static const char tag[] = "mutter-device-ignore";
+
+/* What is known of the cards of the machine, by their numbers. */
+struct screens {
+    bool has_picture[MOST_CARDS];       /* a connector is enabled */
+    const char *dark[MOST_CARDS];       /* a monitor that is not enabled: "card2-HDMI-A-1" */
+    bool is_used[MOST_CARDS];           /* a process has it open */
+    const char *compositor[MOST_CARDS]; /* the folder of the compositor that has it open */
+};
+
+/* The number of "card2" and "card2-HDMI-A-1"; −1: it is none of a card. */
+static int number_of(const char *name)
+{
+    char *end = NULL;
+    long number = strncmp(name, "card", 4) == 0 ? strtol(name + 4, &end, 10) : -1;
+    return end && end > name + 4 && (*end == '-' || *end == '\0') && number < MOST_CARDS
+               ? (int)number
+               : -1;
+}
+
+static bool has_line(struct gp_exam *exam, const char *path, const char *wanted)
+{
+    char line[32];
+    return gp_files_line(&exam->files, path, line, sizeof(line)) && strcmp(line, wanted) == 0;
+}
+
+/* A laptop's own screen may be off on purpose. */
+static void read_connectors(struct gp_exam *exam, struct screens *ret)
+{
+    static const char folder[] = "/sys/class/drm", own[] = "-eDP-", other[] = "-Writeback-";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        int card = number_of(names[i]);
+        if (card < 0 || !strchr(names[i], '-') || strstr(names[i], other))
+            continue;
+        if (has_line(exam, gp_exam_text(exam, "%s/%s/enabled", folder, names[i]), "enabled"))
+            ret->has_picture[card] = true;
+        else if (!strstr(names[i], own) && gp_graphics_is_gpu(exam, names[i]) &&
+                 has_line(exam, gp_exam_text(exam, "%s/%s/status", folder, names[i]),
+                          "connected") &&
+                 has_line(exam, gp_exam_text(exam, "%s/%s/enabled", folder, names[i]), "disabled"))
+            ret->dark[card] = names[i];
+    }
+}
+
+/* Which cards the processes have open; those of other users are seen by root only. */
+static void read_users(struct gp_exam *exam, const char *compositor, struct screens *ret)
+{
+    static const char dri[] = "/dev/dri/";
+    struct gp_processes processes = gp_processes_of(exam);
+    const char *process;
+    char name[32], target[GP_PATH_SIZE], **files;
+    while ((process = gp_processes_next(exam, &processes, ""))) {
+        const char *folder = gp_exam_text(exam, "%s/fd", process);
+        long n = gp_files_list(&exam->files, &exam->arena, folder, &files);
+        bool is_compositor = gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", process),
+                                           name, sizeof(name)) &&
+                             strcmp(name, compositor) == 0;
+        for (long i = 0; i < n && i < MOST_OPEN; i++) {
+            const char *link = gp_exam_text(exam, "%s/%s", folder, files[i]);
+            int card = gp_files_link(&exam->files, link, target) &&
+                               strncmp(target, dri, sizeof(dri) - 1) == 0
+                           ? number_of(target + sizeof(dri) - 1)
+                           : -1;
+            if (card >= 0 && is_compositor)
+                ret->compositor[card] = gp_exam_text(exam, "%s", link);
+            else if (card >= 0)
+                ret->is_used[card] = true;
+        }
+    }
+}
+
+/* The administrator's rule of udev that has GNOME leave a GPU out; NULL: there is none. */
+static const char *find_rule(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/udev/rules.d";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+        const char *at = text ? strstr(text, tag) : NULL;
+        while (at && at > text && at[-1] != '\n' && at[-1] != '#')
+            at--;
+        if (at && (at == text || at[-1] == '\n'))
+            return path;
+    }
+    return NULL;
+}
+
+/* With root's /etc/environment the variable is there in all sessions; NixOS writes its own. */
+static void advise(struct gp_exam *exam, const char *variable, int used, int other)
+{
+    const char *line =
+        gp_exam_text(exam, "%s=/dev/dri/card%d:/dev/dri/card%d", variable, used, other);
+    if (strcmp(exam->machine.distro_id, "nixos") == 0)
+        gp_exam_advice(exam,
+                       "in configuration.nix: environment.sessionVariables.%s = "
+                       "\"/dev/dri/card%d:/dev/dri/card%d\"; then log out and in",
+                       variable, used, other);
+    else
+        gp_exam_command(exam, "name both GPUs for all sessions, then log out and in",
+                        "echo '%s' | sudo tee -a /etc/environment", line);
+    gp_exam_advice(exam,
+                   "the numbers of the cards may change with an update of the kernel: if a screen "
+                   "is missing then, correct the line");
+}
+
+static void report(struct gp_exam *exam, size_t kind, const struct screens *screens, int used,
+                   int other, const char *rule)
+{
+    const char *open = screens->compositor[used];
+    gp_exam_report(exam, open ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   open ? "%s does not use the GPU of a monitor: %s stays dark"
+                        : "no picture on the monitor of a GPU that %s may not use: %s",
+                   compositors[kind].process, screens->dark[other]);
+    gp_exam_evidence(exam, gp_exam_text(exam, "/sys/class/drm/%s/status", screens->dark[other]),
+                     "connected");
+    gp_exam_evidence(exam, gp_exam_text(exam, "/sys/class/drm/%s/enabled", screens->dark[other]),
+                     "disabled");
+    if (open)
+        gp_exam_evidence(exam, open, "/dev/dri/card%d; it has no file of card%d open", used, other);
+    if (rule)
+        gp_exam_evidence(exam, rule, "%s", tag);
+    else
+        gp_exam_evidence(exam, compositors[kind].variable, "not set");
+    gp_exam_why(exam, "The port belongs to card%d, and the picture is on card%d only.%s", other,
+                used,
+                open ? ""
+                     : " If the display settings list this monitor, it was only turned off there; "
+                       "if not, the compositor does not use its GPU, which root can see.");
+    if (rule)
+        gp_exam_advice(exam, "remove the line with %s for this GPU from %s, and reboot", tag, rule);
+    else
+        advise(exam, compositors[kind].variable, used, other);
+}
+
+/* Of a session of Wayland with this compositor. */
+static bool is_session(struct gp_exam *exam, size_t kind)
+{
+    const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
+    const char *desktop = gp_machine_variable(&exam->machine, "XDG_CURRENT_DESKTOP");
+    return (type && desktop && strcmp(type, "wayland") == 0 &&
+            strstr(desktop, compositors[kind].desktop)) ||
+           gp_machine_runs(&exam->files, compositors[kind].process);
+}
+
+static bool is_set(struct gp_exam *exam, const char *variable)
+{
+    const char *place;
+    return gp_machine_variable(&exam->machine, variable) ||
+           gp_assignment_last(exam, variable, &place);
+}
+
+void gp_graphics_check_screens_left(struct gp_exam *exam)
+{
+    size_t kind = 0;
+    struct screens screens = {0};
+    read_connectors(exam, &screens);
+    int used = -1, other = -1;
+    for (int i = 0; i < MOST_CARDS; i++)
+        if (screens.dark[i] && !screens.has_picture[i])
+            other = i;
+    for (int i = 0; other >= 0 && i < MOST_CARDS; i++)
+        if (screens.has_picture[i])
+            used = i;
+    while (used >= 0 && kind < GP_ARRAY_LEN(compositors) && !is_session(exam, kind))
+        kind++;
+    if (used < 0 || kind == GP_ARRAY_LEN(compositors) || exam->machine.container)
+        return;
+    const char *variable = compositors[kind].variable, *rule = variable[0] ? NULL : find_rule(exam);
+    if (variable[0] ? is_set(exam, variable) : !rule)
+        return;
+    read_users(exam, compositors[kind].process, &screens);
+    if (!screens.compositor[other] && !screens.is_used[other]) /* else turned off on purpose */
+        report(exam, kind, &screens, used, other, rule);
+}
