@@ -114,6 +114,20 @@ static const char *find_rule(struct gp_exam *exam)
     return NULL;
 }
 
+/* A variable of the process whose open file this is, "/proc/900/fd/14", which only its own session
+ * may have; NULL: it has none, or that may not be read. */
+static const char *value_of(struct gp_exam *exam, const char *open, const char *variable,
+                            const char **ret_where)
+{
+    size_t size = 0, n = strlen(variable);
+    *ret_where = gp_exam_text(exam, "%.*s/environ", (int)(strstr(open, "/fd/") - open), open);
+    const char *text = gp_files_text(&exam->files, &exam->arena, *ret_where, 1 << 20, &size);
+    for (const char *at = text; at && at < text + size; at += strlen(at) + 1)
+        if (strncmp(at, variable, n) == 0 && at[n] == '=')
+            return at + n + 1;
+    return NULL;
+}
+
 /* With root's /etc/environment the variable is there in all sessions; NixOS writes its own. */
 static void advise(struct gp_exam *exam, const char *variable, int used, int other)
 {
@@ -135,7 +149,9 @@ static void advise(struct gp_exam *exam, const char *variable, int used, int oth
 static void report(struct gp_exam *exam, size_t kind, const struct screens *screens, int used,
                    int other, const char *rule)
 {
-    const char *open = screens->compositor[used];
+    const char *open = screens->compositor[used], *variable = compositors[kind].variable,
+               *where = "";
+    const char *value = open && variable[0] ? value_of(exam, open, variable, &where) : NULL;
     gp_exam_report(exam, open ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    open ? "%s does not use the GPU of a monitor: %s stays dark"
                         : "no picture on the monitor of a GPU that %s may not use: %s",
@@ -148,8 +164,10 @@ static void report(struct gp_exam *exam, size_t kind, const struct screens *scre
         gp_exam_evidence(exam, open, "/dev/dri/card%d; it has no file of card%d open", used, other);
     if (rule)
         gp_exam_evidence(exam, rule, "%s", tag);
+    else if (value)
+        gp_exam_evidence(exam, where, "%s=%s", variable, value);
     else
-        gp_exam_evidence(exam, compositors[kind].variable, "not set");
+        gp_exam_evidence(exam, variable, "not set here");
     gp_exam_why(exam, "The port belongs to card%d, and the picture is on card%d only.%s", other,
                 used,
                 open ? ""
@@ -157,8 +175,13 @@ static void report(struct gp_exam *exam, size_t kind, const struct screens *scre
                        "if not, the compositor does not use its GPU, which root can see.");
     if (rule)
         gp_exam_advice(exam, "remove the line with %s for this GPU from %s, and reboot", tag, rule);
+    else if (value)
+        gp_exam_advice(exam,
+                       "add :/dev/dri/card%d to the value where the session sets %s, or remove it; "
+                       "then log out and in",
+                       other, variable);
     else
-        advise(exam, compositors[kind].variable, used, other);
+        advise(exam, variable, used, other);
 }
 
 /* Of a session of Wayland with this compositor. */
