@@ -202,27 +202,62 @@ const char *gp_distro_word(enum gp_distro distro)
 
 /* ---- kernel, architecture, container ---- */
 
-/* From a program of the machine: the kernel running here may differ from the root's. */
+/* As `uname -m` calls them: a program, the kernel's version and the CPU's description show it. */
+static const struct {
+    unsigned machine; /* of programs */
+    const char *word, *dpkg;
+    const char *compiler; /* in /proc/version: the compiler or the machine that built the kernel */
+    const char *cpu;      /* in /proc/cpuinfo: of 64 bits */
+} arches[] = {
+    {EM_X86_64, "x86_64", "amd64", "x86_64-", "flags\t\t: fpu"},
+    {EM_AARCH64, "aarch64", "arm64", "aarch64-", "CPU architecture: 8"},
+    {EM_PPC64, "ppc64le", "ppc64el", "powerpc64le-", "POWER"},
+    {EM_386, "i686", "i386", "i686-", NULL},
+    {EM_RISCV, "riscv64", "riscv64", "riscv64-", "rv64"},
+    {EM_ARM, "armv7l", "armhf", "arm-linux-gnueabihf-", "CPU architecture: 7"},
+};
+
+/* The one that a file of the kernel tells of. */
+static bool read_arch_of_kernel(struct gp_machine *m, const struct gp_files *files)
+{
+    char version[512] = "", cpu[2048] = "";
+    (void)gp_files_read(files, "/proc/version", version, sizeof(version));
+    (void)gp_files_read(files, "/proc/cpuinfo", cpu, sizeof(cpu));
+    for (size_t i = 0; i < GP_ARRAY_LEN(arches); i++)
+        if ((arches[i].cpu && strstr(cpu, arches[i].cpu)) || strstr(version, arches[i].compiler)) {
+            (void)snprintf(m->arch, sizeof(m->arch), "%s", arches[i].word);
+            return true;
+        }
+    return false;
+}
+
+/* From a program of the machine, as the kernel running here may differ from the root's and from its
+ * programs; otherwise, where none can be read, from what the kernel says. */
 static void read_arch(struct gp_machine *m, const struct gp_files *files)
 {
-    static const char *const programs[] = {"/bin/sh", "/usr/bin/env", "/sbin/init"};
-    static const struct {
-        unsigned machine;
-        const char *word;
-    } words[] = {{EM_X86_64, "x86_64"}, {EM_AARCH64, "aarch64"}, {EM_PPC64, "ppc64le"},
-                 {EM_386, "i686"},      {EM_RISCV, "riscv64"},   {EM_ARM, "armv7l"}};
+    static const char *const programs[] = {"/bin/sh", "/usr/bin/env", "/sbin/init",
+                                           "/sbin/ldconfig", "/usr/bin/dpkg"};
     char head[64];
     for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++) {
         if (gp_files_read(files, programs[i], head, sizeof(head)) < 20 ||
             memcmp(head, ELFMAG, SELFMAG) != 0)
             continue;
         unsigned machine = (unsigned char)head[18] | (unsigned)(unsigned char)head[19] << 8;
-        for (size_t w = 0; w < GP_ARRAY_LEN(words); w++)
-            if (words[w].machine == machine)
-                (void)snprintf(m->arch, sizeof(m->arch), "%s", words[w].word);
+        for (size_t w = 0; w < GP_ARRAY_LEN(arches); w++)
+            if (arches[w].machine == machine)
+                (void)snprintf(m->arch, sizeof(m->arch), "%s", arches[w].word);
         return;
     }
-    (void)snprintf(m->arch, sizeof(m->arch), "x86_64");
+    if (!read_arch_of_kernel(m, files))
+        (void)snprintf(m->arch, sizeof(m->arch), "x86_64");
+}
+
+const char *gp_machine_dpkg_arch(const struct gp_machine *machine)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(arches); i++)
+        if (strcmp(arches[i].word, machine->arch) == 0)
+            return arches[i].dpkg;
+    return machine->arch;
 }
 
 static void read_container(struct gp_machine *m, const struct gp_files *files)

@@ -81,6 +81,9 @@ bool gp_machine_is_ostree(const struct gp_machine *machine);
 /* Whether packages come by apt: Debian, Ubuntu, and what is derived from them. */
 bool gp_machine_has_apt(const struct gp_machine *machine);
 
+/* Its architecture as dpkg calls it, "arm64" of aarch64; others keep their word. */
+const char *gp_machine_dpkg_arch(const struct gp_machine *machine);
+
 /* Whether this is a container of LXC, LXD or Incus, which is like a machine to its users. */
 bool gp_machine_is_lxc(const struct gp_machine *machine);
 

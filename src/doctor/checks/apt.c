@@ -281,13 +281,9 @@ static unsigned rank(struct gp_exam *exam, const struct source *source)
 static const char *with_arch(struct gp_exam *exam, const char *uri)
 {
     static const char mark[] = "$(ARCH)";
-    const char *at = strstr(uri, mark), *machine = exam->machine.arch;
-    const char *arch = strcmp(machine, "x86_64") == 0    ? "amd64"
-                       : strcmp(machine, "aarch64") == 0 ? "arm64"
-                                                         : NULL;
-    return at && arch
-               ? gp_exam_text(exam, "%.*s%s%s", (int)(at - uri), uri, arch, at + sizeof(mark) - 1)
-               : uri;
+    const char *at = strstr(uri, mark), *arch = gp_machine_dpkg_arch(&exam->machine);
+    return at ? gp_exam_text(exam, "%.*s%s%s", (int)(at - uri), uri, arch, at + sizeof(mark) - 1)
+              : uri;
 }
 
 static bool report_conflict(struct gp_exam *exam, const struct source *a, const struct source *b)

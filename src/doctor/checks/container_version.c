@@ -23,7 +23,7 @@
 static const char *library_version(struct gp_exam *exam, const char **ret_name)
 {
     static const char *const folders[] = {"/usr/lib64", "/usr/lib", "/usr/lib/x86_64-linux-gnu",
-                                          "/usr/local/lib"};
+                                          "/usr/lib/aarch64-linux-gnu", "/usr/local/lib"};
     static const char start[] = "libnvidia-container.so.";
     char **names;
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {

@@ -264,8 +264,9 @@ static bool fix_backported(struct gp_exam *exam, const char *kernel)
                    wish.last > 0 ? GP_REMEDY_INSTALL_DRIVER_580 : GP_REMEDY_INSTALL_DRIVER_NVIDIA,
                    gp_toolkit_repository(exam), NULL);
     gp_exam_advice(exam,
-                   "or boot the kernel of the release, linux-image-amd64 without backports, and "
-                   "keep it");
+                   "or boot the kernel of the release, linux-image-%s without backports, and "
+                   "keep it",
+                   gp_machine_dpkg_arch(&exam->machine));
     return true;
 }
 

@@ -194,8 +194,8 @@ static void install_package(struct gp_exam *exam, const char *package)
                         "sudo apt install %s %s", gp_driver_headers_of_proxmox(exam, kernel),
                         package);
     else
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN,
-                       strcmp(exam->machine.arch, "aarch64") == 0 ? "arm64" : "amd64", package);
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, gp_machine_dpkg_arch(&exam->machine),
+                       package);
     unsigned release = gp_version_major(exam->machine.distro_version);
     if (release > 0 && release < OLDEST_ONLINE && !is_fetched_from(exam, archive))
         gp_driver_fix_archived(exam, archive);

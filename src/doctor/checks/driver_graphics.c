@@ -294,6 +294,7 @@ static const struct {
     {"/usr/lib64/gbm", "Wayland's compositors cannot use the GPU"},
     {"/usr/lib/gbm", "Wayland's compositors cannot use the GPU"},
     {"/usr/lib/x86_64-linux-gnu/gbm", "Wayland's compositors cannot use the GPU"},
+    {"/usr/lib/aarch64-linux-gnu/gbm", "Wayland's compositors cannot use the GPU"},
 };
 
 /* The package of the X server: of Ubuntu's newer kernels also "xserver-xorg-core-hwe-18.04". */
@@ -479,7 +480,8 @@ static void check_drm(struct gp_exam *exam)
 static void check_wayland(struct gp_exam *exam)
 {
     static const char *const folders[] = {"/usr/lib64/gbm", "/usr/lib/gbm",
-                                          "/usr/lib/x86_64-linux-gnu/gbm"};
+                                          "/usr/lib/x86_64-linux-gnu/gbm",
+                                          "/usr/lib/aarch64-linux-gnu/gbm"};
     static const char mesa[] = "libEGL_mesa.so.0", gbm[] = "libgbm.so.1", link[] = "nvidia-drm_gbm";
     enum { FIRST_WITH_GBM = 495 };
     const char *shell = gp_driver_compositor(exam), *others = NULL;

@@ -82,7 +82,9 @@ static bool is_in_container(struct gp_exam *exam)
     static const char *const paths[] = {"/run/nvidia/driver/usr/bin/nvidia-smi",
                                         "/run/nvidia/driver/usr/lib64/libcuda.so.1",
                                         "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
-                                        "/home/kubernetes/bin/nvidia/bin/nvidia-smi", NULL};
+                                        "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
+                                        "/home/kubernetes/bin/nvidia/bin/nvidia-smi",
+                                        NULL};
     return has_file(exam, paths);
 }
 

@@ -184,7 +184,7 @@ bool gp_unbound_no_module(struct gp_exam *exam, const char *const *modules)
                 modules[0]);
     if (strstr(m->kernel, "-cloud-") && m->distro == GP_DISTRO_DEBIAN)
         gp_exam_command(exam, "Debian's cloud kernels have no drivers of GPUs",
-                        "sudo apt install linux-image-amd64");
+                        "sudo apt install linux-image-%s", gp_machine_dpkg_arch(m));
     else if (strcmp(m->distro_id, "alpine") == 0 && strstr(m->kernel, "-virt"))
         gp_exam_command(exam, "Alpine's virt kernel has no drivers of GPUs",
                         "sudo apk add linux-lts");

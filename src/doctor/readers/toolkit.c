@@ -195,7 +195,7 @@ static void add_all(struct gp_exam *exam, struct gp_toolkits *all, const char *f
 /* NVIDIA's HPC SDK has toolkits in VERSION/cuda/VERSION. */
 static void add_hpc(struct gp_exam *exam, struct gp_toolkits *all)
 {
-    static const char folder[] = "/opt/nvidia/hpc_sdk/Linux_x86_64";
+    const char *folder = gp_exam_text(exam, "/opt/nvidia/hpc_sdk/Linux_%s", exam->machine.arch);
     struct gp_arena scratch = {0};
     char path[GP_PATH_SIZE];
     char **names;
