@@ -422,5 +422,10 @@ const struct gp_check gp_checks_amd[] = {
      {"amd.driver"},
      has_amd,
      gp_amd_check_speed},
+    {"amd.queries",
+     "the kernel answers ROCm's queries",
+     {"amd.driver"},
+     gp_amd_has_old_queries,
+     gp_amd_check_queries},
     {0},
 };

@@ -49,6 +49,10 @@ void gp_amd_check_override(struct gp_exam *exam);
 /* amd_firmware.c: releases of the firmware with a known fault. */
 void gp_amd_check_firmware(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
+/* amd_query.c: a kernel before those that answer ROCm's query for free memory. */
+bool gp_amd_has_old_queries(struct gp_exam *exam);
+void gp_amd_check_queries(struct gp_exam *exam);
+
 /* amd_speed.c: settings that keep the clocks low. */
 void gp_amd_check_speed(struct gp_exam *exam);
 
