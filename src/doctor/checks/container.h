@@ -175,6 +175,10 @@ struct gp_container_unlinked {
 };
 bool gp_container_find_unlinked(struct gp_exam *exam, struct gp_container_unlinked *ret);
 
+/* container_nixos.c */
+bool gp_container_is_nixos(struct gp_exam *exam);
+void gp_container_check_nixos(struct gp_exam *exam);
+
 /* container_docker.c */
 bool gp_container_has_docker(struct gp_exam *exam);
 void gp_container_check_docker(struct gp_exam *exam);
