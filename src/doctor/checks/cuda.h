@@ -18,16 +18,19 @@ enum gp_verdict gp_cuda_build_verdict(struct gp_exam *exam);
 /* The PyTorch with CUDA that the user's shell would start, or the only one; false: there is none.
  */
 bool gp_cuda_torch(struct gp_exam *exam, struct gp_torch *ret);
-/* Takes the libcuda for forward compatibility, where it is in use, for the driver: it is what
- * frameworks find. */
-void gp_cuda_use_compat(struct gp_exam *exam, struct gp_nvidia *nv);
-/* Whether a container's libcuda is the one for forward compatibility of its image. */
-bool gp_cuda_is_compat_mounted(struct gp_exam *exam);
 /* Whether CUDA sees no GPU with this CUDA_VISIBLE_DEVICES; false also if that is unknown. */
 bool gp_cuda_mask_is_empty(struct gp_exam *exam, const char *mask);
 
 /* cuda_fix.c: adds the commands that install the toolkit of this version, "12.4.1". */
 void gp_cuda_fix_toolkit(struct gp_exam *exam, const char *version);
+
+/* cuda_compat.c */
+void gp_check_cuda_compat(struct gp_exam *exam);
+/* Takes the libcuda for forward compatibility, where it is in use, for the driver: it is what
+ * frameworks find. */
+void gp_cuda_use_compat(struct gp_exam *exam, struct gp_nvidia *nv);
+/* Whether a container's libcuda is the one for forward compatibility of its image. */
+bool gp_cuda_is_compat_mounted(struct gp_exam *exam);
 
 /* cuda_env.c */
 void gp_check_cuda_env(struct gp_exam *exam);

@@ -162,6 +162,7 @@ void gp_driver_check_duplicates(struct gp_exam *exam)
     const struct gp_install *in = gp_install_of(exam);
     bool has_two = is_of_two_versions(in);
     bool has_both = in->run_trace[0] && in->package_count > 0;
+    bool is_of_image = exam->machine.container && exam->machine.driver[0] && !has_both;
     enum gp_verdict verdict = gp_driver_is_mismatched(exam) ? GP_VERDICT_FAIL : GP_VERDICT_WARN;
     check_stub(exam, in);
     if ((!has_two && !has_both) || gp_cuda_is_compat_mounted(exam))
@@ -177,16 +178,25 @@ void gp_driver_check_duplicates(struct gp_exam *exam)
     show_libraries(exam, in);
     if (exam->machine.driver[0])
         gp_exam_evidence(exam, "the loaded module", "version %s", exam->machine.driver);
-    gp_exam_why(exam, "Each overwrites the other's files; after the next update the module and the "
-                      "libraries have different versions.");
+    gp_exam_why(exam, is_of_image
+                          ? "A part of the image's libraries takes the place of those of the "
+                            "host's driver, which must all match its module."
+                          : "Each overwrites the other's files; after the next update the module "
+                            "and the libraries have different versions.");
     if (in->run_trace[0])
         gp_exam_command(exam, "remove what the installer installed", "sudo nvidia-uninstall");
     if (has_both)
         gp_driver_fix_packages(exam, package_names(exam, in));
+    else if (is_of_image)
+        gp_exam_advice(exam,
+                       "have the image made without the driver's packages: the host's driver, %s, "
+                       "is added at the container's start",
+                       exam->machine.driver);
     else
         gp_exam_advice(exam, "remove the packages or files of the driver that is not %s",
                        exam->machine.driver[0] ? exam->machine.driver : "wanted");
-    gp_driver_fix_reboot(exam, "");
+    if (!exam->machine.container)
+        gp_driver_fix_reboot(exam, "");
 }
 
 /* ---- mismatch ---- */
