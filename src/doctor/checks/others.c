@@ -541,6 +541,7 @@ void gp_check_python_others(struct gp_exam *exam)
         struct gp_torch torch;
         packages += env->count + (env->error != 0);
         gp_check_python_needs(exam, env, &nv);
+        gp_check_own_libcuda(exam, env);
         gp_check_cpu_builds(exam, env);
         gp_check_llama_python(exam, env);
         check_cupy(exam, env, &nv);

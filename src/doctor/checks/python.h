@@ -77,6 +77,9 @@ void gp_check_numba(struct gp_exam *exam, const struct gp_pyenv *env, const stru
 /* Part of cuda.env: the variables that name the driver's library for Numba. */
 void gp_check_numba_driver(struct gp_exam *exam);
 
+/* own_libcuda.c: packages with a copy of the driver's libcuda in them */
+void gp_check_own_libcuda(struct gp_exam *exam, const struct gp_pyenv *env);
+
 /* theano.c: Theano's old backend and the compiler that it runs */
 void gp_check_theano(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv);
 

@@ -1,0 +1,202 @@
+/* Wheels with a copy of the driver's own libraries in them. Tools that complete a wheel, such as
+ * auditwheel and repairwheel, copy every library that it is linked with into NAME.libs, under a new
+ * name: also libcuda, of which a process must have only the driver's own. */
+#include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
+#include "doctor/exam.h"
+#include "doctor/readers/install.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
+#include "doctor/readers/shared.h"
+#include "doctor/readers/toolkit.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char suffix[] = ".libs", cuda[] = "libcuda", nvml[] = "libnvidia-ml";
+
+/* Packages whose build completes the wheel, and the variables that leave this out. */
+static const struct {
+    const char *name, *variables, *source;
+} builds[] = {
+    {"pywhispercpp", "NO_REPAIR=1 GGML_CUDA=1", "git+https://github.com/absadiki/pywhispercpp"},
+};
+
+struct copy {
+    const char *name;    /* of the package: "pywhispercpp" */
+    const char *folder;  /* "/home/ada/venv/lib/python3.10/site-packages/pywhispercpp.libs" */
+    const char *file;    /* "libcuda-8a7c1e52.so.560.35.05" */
+    const char *version; /* "560.35.05"; "": the name does not say */
+    const char *user;    /* a library that is linked with it; NULL: none was found */
+};
+
+/* Whether a file is this library, also under the name that such a tool gives it. */
+static bool is_of(const char *file, const char *stem)
+{
+    size_t n = strlen(stem);
+    return strncmp(file, stem, n) == 0 && (file[n] == '-' || strncmp(file + n, ".so", 3) == 0) &&
+           strstr(file, ".so");
+}
+
+/* The first library of a folder that is linked with a file. */
+static const char *user_in(struct gp_exam *exam, const char *folder, const char *file)
+{
+    enum { FILES = 64 };
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0, read = 0; i < n && read < FILES; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        struct gp_elf elf;
+        size_t from = 0;
+        if (!strstr(names[i], ".so") || strcmp(names[i], file) == 0)
+            continue;
+        read++;
+        if (!gp_elf_read_libraries(&elf, &exam->files, &exam->arena, path))
+            continue;
+        for (const char *needed; (needed = gp_elf_needed(&elf, &from));)
+            if (strcmp(needed, file) == 0)
+                return path;
+    }
+    return NULL;
+}
+
+/* Whether the file is still a copy: a link to the driver's own is as good as none. */
+static bool is_copied(struct gp_exam *exam, const char *folder, const char *file)
+{
+    char top[GP_PATH_SIZE], real[GP_PATH_SIZE];
+    return gp_files_real(&exam->files, folder, top) &&
+           gp_files_real(&exam->files, gp_exam_text(exam, "%s/%s", folder, file), real) &&
+           strncmp(real, top, strlen(top)) == 0;
+}
+
+static bool find_copy(struct gp_exam *exam, const struct gp_pyenv *env, struct copy *copy,
+                      const char *stem)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, copy->folder, &names);
+    for (long i = 0; i < n; i++) {
+        if (!is_of(names[i], stem) || !is_copied(exam, copy->folder, names[i]))
+            continue;
+        const char *version = gp_library_version(names[i]);
+        copy->file = names[i];
+        copy->version = gp_version_major(version) >= 100 ? version : "";
+        copy->user = user_in(exam, copy->folder, names[i]);
+        if (!copy->user)
+            copy->user =
+                user_in(exam, gp_exam_text(exam, "%s/%s", env->site, copy->name), names[i]);
+        if (!copy->user)
+            copy->user = user_in(exam, env->site, names[i]);
+        return true;
+    }
+    return false;
+}
+
+/* The tool that made the wheel, "repairwheel 0.3.2", with its file; "": unknown. */
+static const char *tool_of(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
+                           const char **ret_file)
+{
+    static const char key[] = "Generator: ", end[] = ".dist-info";
+    size_t length = strlen(name);
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, env->site, &names);
+    for (long i = 0; i < n; i++) {
+        if (strncmp(names[i], name, length) != 0 || names[i][length] != '-' ||
+            !strstr(names[i], end))
+            continue;
+        *ret_file = gp_exam_text(exam, "%s/WHEEL", names[i]);
+        const char *at = strstr(gp_pyenv_text(exam, env, *ret_file), key);
+        at = at ? at + strlen(key) : "";
+        return gp_exam_text(exam, "%.*s", (int)strcspn(at, "\n"), at);
+    }
+    return "";
+}
+
+/* The driver's own library, as the loader finds it; NULL: it is not installed. */
+static const char *own_of(struct gp_exam *exam, const char *stem)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->library_count; i++)
+        if (is_of(in->libraries[i].name, stem))
+            return in->libraries[i].path;
+    return NULL;
+}
+
+static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const struct copy *copy,
+                 const char *stem)
+{
+    const char *own = own_of(exam, stem);
+    bool is_built = false, is_of_root = env->kind == GP_PYENV_SYSTEM && !exam->machine.container;
+    for (size_t i = 0; i < GP_ARRAY_LEN(builds); i++) {
+        if (strcmp(builds[i].name, copy->name) != 0)
+            continue;
+        is_built = true;
+        gp_exam_command(exam, "build it again, without copies", "export %s", builds[i].variables);
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "",
+                    gp_exam_text(exam, "--no-deps --no-cache-dir %s", builds[i].source));
+    }
+    if (own && is_built)
+        gp_exam_advice(exam, "or, without building it:");
+    if (own)
+        gp_exam_command(
+            exam, "have it use the driver's own, in place of the copy", "%sln -sf %s %s",
+            is_of_root ? "sudo " : "", gp_exam_quoted(exam, own),
+            gp_exam_quoted(exam, gp_exam_text(exam, "%s/%s", copy->folder, copy->file)));
+    gp_exam_advice(exam,
+                   "where the wheel is built: auditwheel repair --exclude %s.so.1, or leave the "
+                   "repair out",
+                   stem);
+}
+
+static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struct copy *copy,
+                   const char *stem)
+{
+    const char *file = "", *driver = exam->machine.driver;
+    const char *tool = tool_of(exam, env, copy->name, &file);
+    bool is_other = copy->version[0] && driver[0] && !gp_install_same(copy->version, driver);
+    gp_exam_report(exam, copy->user ? gp_pyenv_verdict(env, false) : GP_VERDICT_INFO,
+                   "%s in %s has a copy of the driver's %s%s", copy->name, env->prefix, stem,
+                   copy->user ? ", and uses it instead of the driver's own" : "");
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", copy->folder, copy->file), "%s",
+                     is_other ? gp_exam_text(exam, "of driver %s, but the loaded one is %s",
+                                             copy->version, driver)
+                              : "a file of its own");
+    if (copy->user)
+        gp_exam_evidence(exam, copy->user, "is linked with %s", copy->file);
+    if (tool[0])
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", env->site, file), "made by %s", tool);
+    if (stem == cuda)
+        gp_exam_why(exam,
+                    "The CUDA runtime starts the driver's own libcuda; calls of this package "
+                    "go to the copy, which is not started: \"CUDA error: initialization "
+                    "error\".%s",
+                    is_other ? " It does not match the loaded module either." : "");
+    else
+        gp_exam_why(exam, "It does not match the loaded module: \"Driver/library version "
+                          "mismatch\".");
+    mend(exam, env, copy, stem);
+}
+
+void gp_check_own_libcuda(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    char **names;
+    long n = exam->machine.nvidia_count > 0
+                 ? gp_files_list(&exam->files, &exam->arena, env->site, &names)
+                 : 0;
+    for (long i = 0; i < n; i++) {
+        size_t length = strlen(names[i]), end = sizeof(suffix) - 1;
+        if (length <= end || strcmp(names[i] + length - end, suffix) != 0)
+            continue;
+        struct copy copy = {
+            .name = gp_exam_text(exam, "%.*s", (int)(length - end), names[i]),
+            .folder = gp_exam_text(exam, "%s/%s", env->site, names[i]),
+        };
+        if (find_copy(exam, env, &copy, cuda))
+            report(exam, env, &copy, cuda);
+        /* One of the same version works: it has nothing that must be started only once. */
+        else if (find_copy(exam, env, &copy, nvml) && copy.user && copy.version[0] &&
+                 exam->machine.driver[0] && !gp_install_same(copy.version, exam->machine.driver))
+            report(exam, env, &copy, nvml);
+    }
+}
