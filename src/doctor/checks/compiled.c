@@ -249,8 +249,7 @@ static const char *place_of(const char *text, const char *prefix)
     return NULL;
 }
 
-/* Whether another check has reported a package of this environment. */
-static bool is_told(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
+bool gp_python_is_told(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
 {
     const char *word = strncmp(name, "cupy", 4) == 0 ? "cupy" : name;
     for (const struct gp_finding *f = exam->findings; f; f = f->next) {
@@ -292,7 +291,7 @@ static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
     if (!c->is_owned)
         c->owner = (struct gp_pypackage){.name = c->top, .version = "", .entry = c->path};
     bool is_left = c->is_owned && gp_pymodule_is_left(exam, env, &c->owner, c->path);
-    return !is_left && !is_told(exam, env, c->owner.name);
+    return !is_left && !gp_python_is_told(exam, env, c->owner.name);
 }
 
 /* ---- the remedy ---- */

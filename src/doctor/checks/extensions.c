@@ -273,7 +273,8 @@ static void check_suffix(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_torch *torch, const struct gp_pypackage *package)
 {
     const char *suffix = strchr(package->version, '+');
-    if (!suffix || package->is_conda || is_own(package->name) || !torch->cuda[0])
+    if (!suffix || package->is_conda || is_own(package->name) || !torch->cuda[0] ||
+        gp_python_is_told(exam, env, package->name))
         return;
     const struct built built = built_of(suffix);
     bool is_other_torch =
@@ -314,7 +315,8 @@ static void check_suffix(struct gp_exam *exam, const struct gp_pyenv *env,
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch)
 {
-    if (!check_flash(exam, env, torch))
+    /* A GPU that it has no kernels for comes first: another build of it would not help. */
+    if (!gp_python_is_told(exam, env, "flash-attn") && !check_flash(exam, env, torch))
         check_flash_abi(exam, env, torch);
     check_xformers(exam, env, torch);
     gp_check_xformers_flash(exam, env);

@@ -430,18 +430,21 @@ static void check_jax(struct gp_exam *exam, const struct gp_pyenv *env)
 static const struct {
     const char *name, *title, *version; /* from this version on */
     unsigned capability;
+    const char *instead; /* what works on older ones; NULL: not known */
 } needs[] = {
-    {"vllm", "vLLM", "0", 70},
-    {"flash-attn", "FlashAttention 2", "2.0", 80},
-    {"sageattention", "SageAttention 2", "2.0", 80},
-    {"nunchaku", "Nunchaku", "0", 75},
-    {"sglang", "SGLang", "0.4", 75},
-    {"lmdeploy", "LMDeploy", "0", 70},
-    {"tensorrt", "TensorRT 10", "10.0", 70},
-    {"cudf-cu11", "RAPIDS cuDF", "24.2", 70},
-    {"cudf-cu12", "RAPIDS cuDF", "24.2", 70},
-    {"cuml-cu11", "RAPIDS cuML", "24.2", 70},
-    {"cuml-cu12", "RAPIDS cuML", "24.2", 70},
+    {"vllm", "vLLM", "0", 70, NULL},
+    {"flash-attn", "FlashAttention 2 (flash-attn)", "2.0", 80,
+     "do without it on this one: PyTorch's own attention (scaled_dot_product_attention, in "
+     "transformers attn_implementation='sdpa') gives the same results, more slowly"},
+    {"sageattention", "SageAttention 2", "2.0", 80, NULL},
+    {"nunchaku", "Nunchaku", "0", 75, NULL},
+    {"sglang", "SGLang", "0.4", 75, NULL},
+    {"lmdeploy", "LMDeploy", "0", 70, NULL},
+    {"tensorrt", "TensorRT 10", "10.0", 70, NULL},
+    {"cudf-cu11", "RAPIDS cuDF", "24.2", 70, NULL},
+    {"cudf-cu12", "RAPIDS cuDF", "24.2", 70, NULL},
+    {"cuml-cu11", "RAPIDS cuML", "24.2", 70, NULL},
+    {"cuml-cu12", "RAPIDS cuML", "24.2", 70, NULL},
 };
 
 static void check_gpu(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv)
@@ -463,7 +466,8 @@ static void check_gpu(struct gp_exam *exam, const struct gp_pyenv *env, const st
         gp_exam_evidence(exam, env->site, "%s", package->entry);
         gp_exam_why(exam, "It has kernels for GPUs of compute capability %u.%u and newer.",
                     needs[i].capability / 10, needs[i].capability % 10);
-        gp_exam_advice(exam, "use it on a newer GPU, or a program without it on this one");
+        gp_exam_advice(exam, "use it on a newer GPU, or %s",
+                       needs[i].instead ? needs[i].instead : "a program without it on this one");
     }
 }
 

@@ -113,6 +113,9 @@ void gp_check_plaidml(struct gp_exam *exam, const struct gp_pyenv *env);
 void gp_check_compiled(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch);
 
+/* Whether another check has reported a package of this environment: it is one problem. */
+bool gp_python_is_told(struct gp_exam *exam, const struct gp_pyenv *env, const char *name);
+
 /* extensions.c: extensions of PyTorch that were compiled for another one */
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch);
