@@ -222,7 +222,8 @@ static void fix_without_package(struct gp_exam *exam, const struct gp_offer_choi
 void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
-    if (fix_run(exam, choice) || gp_exam_tool(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, NULL))
+    if (fix_run(exam, choice) || gp_exam_tool(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, NULL) ||
+        (choice->is_open && gp_driver_fix_layered(exam)))
         return;
     if (choice->from == GP_OFFER_DISTRO || choice->from == GP_OFFER_NVIDIA)
         gp_driver_fix_held(exam);

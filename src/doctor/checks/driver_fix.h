@@ -32,6 +32,10 @@ void gp_driver_fix_proprietary(struct gp_exam *exam);
  */
 void gp_driver_fix_at_least(struct gp_exam *exam, const char *driver);
 
+/* How to have the installed driver's open modules built, where rpm-ostree
+ * built the proprietary ones, but the GPUs need those; false: that is not the problem. */
+bool gp_driver_fix_layered(struct gp_exam *exam);
+
 /* How to install the chosen driver, or why there is none. */
 void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_offer_choice *choice);
 
