@@ -162,6 +162,9 @@ const char *gp_driver_compositor(struct gp_exam *exam);
  * as nothing has used it since boot; false: this is none */
 bool gp_driver_report_unoffered(struct gp_exam *exam, const char *information);
 
+/* own_libcuda.c: a part of driver.copies: programs with a copy of their own */
+void gp_driver_check_own_copies(struct gp_exam *exam);
+
 /* opencl_name.c: a part of driver.libraries */
 void gp_driver_check_opencl_name(struct gp_exam *exam);
 

@@ -243,5 +243,6 @@ void gp_driver_check_copies(struct gp_exam *exam)
     check_programs(exam);
     check_libraries(exam);
     check_conda(exam);
+    gp_driver_check_own_copies(exam);
     check_flatpak(exam);
 }

@@ -1,6 +1,7 @@
-/* Wheels with a copy of the driver's own libraries in them. Tools that complete a wheel, such as
- * auditwheel and repairwheel, copy every library that it is linked with into NAME.libs, under a new
- * name: also libcuda, of which a process must have only the driver's own. */
+/* Wheels and programs with a copy of the driver's own libraries in them. Tools that complete a
+ * wheel, such as auditwheel and repairwheel, copy every library that it is linked with into
+ * NAME.libs, under a new name: also libcuda, of which a process must have only the driver's own. */
+#include "doctor/checks/driver.h"
 #include "doctor/checks/framework.h"
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
@@ -8,6 +9,7 @@
 #include "doctor/readers/install.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
+#include "doctor/readers/searchpath.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/version.h"
@@ -30,6 +32,7 @@ struct copy {
     const char *file;    /* "libcuda-8a7c1e52.so.560.35.05" */
     const char *version; /* "560.35.05"; "": the name does not say */
     const char *user;    /* a library that is linked with it; NULL: none was found */
+    bool is_other;       /* not of the loaded module's version */
 };
 
 /* Whether a file is this library, also under the name that such a tool gives it. */
@@ -71,9 +74,19 @@ static bool is_copied(struct gp_exam *exam, const char *folder, const char *file
            strncmp(real, top, strlen(top)) == 0;
 }
 
+/* Whether a copy does harm: under another name it is a second libcuda in the process, whatever its
+ * version. libnvidia-ml has nothing that must be started only once. */
+static bool is_harmful(const struct copy *copy, const char *stem)
+{
+    bool is_renamed = copy->file[strlen(stem)] == '-';
+    return copy->is_other || (is_renamed && stem == cuda);
+}
+
+/* `env`: the wheel's; NULL: a program's folder. */
 static bool find_copy(struct gp_exam *exam, const struct gp_pyenv *env, struct copy *copy,
                       const char *stem)
 {
+    const char *driver = exam->machine.driver;
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, copy->folder, &names);
     for (long i = 0; i < n; i++) {
@@ -82,11 +95,14 @@ static bool find_copy(struct gp_exam *exam, const struct gp_pyenv *env, struct c
         const char *version = gp_library_version(names[i]);
         copy->file = names[i];
         copy->version = gp_version_major(version) >= 100 ? version : "";
+        copy->is_other = copy->version[0] && driver[0] && !gp_install_same(copy->version, driver);
+        if (!is_harmful(copy, stem))
+            continue;
         copy->user = user_in(exam, copy->folder, names[i]);
-        if (!copy->user)
+        if (!copy->user && env)
             copy->user =
                 user_in(exam, gp_exam_text(exam, "%s/%s", env->site, copy->name), names[i]);
-        if (!copy->user)
+        if (!copy->user && env)
             copy->user = user_in(exam, env->site, names[i]);
         return true;
     }
@@ -127,8 +143,9 @@ static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const struct 
                  const char *stem)
 {
     const char *own = own_of(exam, stem);
-    bool is_built = false, is_of_root = env->kind == GP_PYENV_SYSTEM && !exam->machine.container;
-    for (size_t i = 0; i < GP_ARRAY_LEN(builds); i++) {
+    bool is_built = false, is_of_root = strncmp(copy->folder, "/usr/", 5) == 0 ||
+                                        strncmp(copy->folder, "/opt/", 5) == 0;
+    for (size_t i = 0; env && i < GP_ARRAY_LEN(builds); i++) {
         if (strcmp(builds[i].name, copy->name) != 0)
             continue;
         is_built = true;
@@ -141,41 +158,93 @@ static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const struct 
     if (own)
         gp_exam_command(
             exam, "have it use the driver's own, in place of the copy", "%sln -sf %s %s",
-            is_of_root ? "sudo " : "", gp_exam_quoted(exam, own),
+            is_of_root && !exam->machine.container ? "sudo " : "", gp_exam_quoted(exam, own),
             gp_exam_quoted(exam, gp_exam_text(exam, "%s/%s", copy->folder, copy->file)));
     gp_exam_advice(exam,
-                   "where the wheel is built: auditwheel repair --exclude %s.so.1, or leave the "
-                   "repair out",
+                   env ? "where the wheel is built: auditwheel repair --exclude %s.so.1, or leave "
+                         "the repair out"
+                       : "where the program is packed: leave out %s, which only the driver brings",
                    stem);
 }
+
+static void explain(struct gp_exam *exam, const struct copy *copy, const char *stem)
+{
+    const char *path = gp_exam_text(exam, "%s/%s", copy->folder, copy->file);
+    if (copy->is_other)
+        gp_exam_evidence(exam, path, "of driver %s, but the loaded one is %s", copy->version,
+                         exam->machine.driver);
+    else
+        gp_exam_evidence(exam, path, "a file of its own");
+    if (copy->user)
+        gp_exam_evidence(exam, copy->user, "is linked with %s", copy->file);
+    if (stem != cuda)
+        gp_exam_why(exam, "It does not match the loaded module: \"Driver/library version "
+                          "mismatch\".");
+    else if (copy->file[strlen(stem)] != '-')
+        gp_exam_why(exam, "It does not match the loaded module: CUDA finds no device, or reports "
+                          "error 803 or 804.");
+    else
+        gp_exam_why(exam, "The CUDA runtime starts the driver's own libcuda; calls of these "
+                          "libraries go to the copy, which is not started: \"CUDA error: "
+                          "initialization error\".");
+}
+
+static const char use[] = ", and uses it instead of the driver's own";
 
 static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struct copy *copy,
                    const char *stem)
 {
-    const char *file = "", *driver = exam->machine.driver;
-    const char *tool = tool_of(exam, env, copy->name, &file);
-    bool is_other = copy->version[0] && driver[0] && !gp_install_same(copy->version, driver);
+    const char *file = "", *tool = tool_of(exam, env, copy->name, &file);
     gp_exam_report(exam, copy->user ? gp_pyenv_verdict(env, false) : GP_VERDICT_INFO,
                    "%s in %s has a copy of the driver's %s%s", copy->name, env->prefix, stem,
-                   copy->user ? ", and uses it instead of the driver's own" : "");
-    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", copy->folder, copy->file), "%s",
-                     is_other ? gp_exam_text(exam, "of driver %s, but the loaded one is %s",
-                                             copy->version, driver)
-                              : "a file of its own");
-    if (copy->user)
-        gp_exam_evidence(exam, copy->user, "is linked with %s", copy->file);
+                   copy->user ? use : "");
+    explain(exam, copy, stem);
     if (tool[0])
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", env->site, file), "made by %s", tool);
-    if (stem == cuda)
-        gp_exam_why(exam,
-                    "The CUDA runtime starts the driver's own libcuda; calls of this package "
-                    "go to the copy, which is not started: \"CUDA error: initialization "
-                    "error\".%s",
-                    is_other ? " It does not match the loaded module either." : "");
-    else
-        gp_exam_why(exam, "It does not match the loaded module: \"Driver/library version "
-                          "mismatch\".");
     mend(exam, env, copy, stem);
+}
+
+/* The folder of a program, and those where packers put its libraries: PyInstaller, and others. */
+static bool check_program(struct gp_exam *exam, const char *folder)
+{
+    static const char *const parts[] = {"", "/_internal", "/lib", "/libs", "/../lib"};
+    static const char *const stems[] = {cuda, nvml};
+    for (size_t i = 0; i < GP_ARRAY_LEN(parts) * GP_ARRAY_LEN(stems); i++) {
+        const char *stem = stems[i % GP_ARRAY_LEN(stems)];
+        struct copy copy = {
+            .name = "",
+            .folder = gp_exam_text(exam, "%s%s", folder, parts[i / GP_ARRAY_LEN(stems)]),
+        };
+        if (!find_copy(exam, NULL, &copy, stem) || !copy.user)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "the program in %s has a copy of the driver's %s%s",
+                       folder, stem, use);
+        explain(exam, &copy, stem);
+        mend(exam, NULL, &copy, stem);
+        return true;
+    }
+    return false;
+}
+
+void gp_driver_check_own_copies(struct gp_exam *exam)
+{
+    const char *here = gp_machine_variable(&exam->machine, "PWD");
+    const char *path = gp_machine_variable(&exam->machine, "PATH");
+    const char *conda = gp_machine_variable(&exam->machine, "CONDA_PREFIX");
+    const char *list = gp_exam_text(exam, "%s:%s", here ? here : "", path ? path : "");
+    char folder[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ":", folder)) {
+        /* The system's own, and conda's, are looked at by others. */
+        bool is_of_system = folder[0] != '/' || !folder[1] || strcmp(folder, "/bin") == 0 ||
+                            strcmp(folder, "/sbin") == 0 ||
+                            (strncmp(folder, "/usr/", 5) == 0 && !strstr(folder, "/local/"));
+        if (is_of_system || strcmp(folder, "/usr/local/bin") == 0 ||
+            strcmp(folder, "/usr/local/sbin") == 0 ||
+            (conda && strncmp(folder, conda, strlen(conda)) == 0))
+            continue;
+        if (check_program(exam, folder))
+            return;
+    }
 }
 
 void gp_check_own_libcuda(struct gp_exam *exam, const struct gp_pyenv *env)
@@ -194,9 +263,7 @@ void gp_check_own_libcuda(struct gp_exam *exam, const struct gp_pyenv *env)
         };
         if (find_copy(exam, env, &copy, cuda))
             report(exam, env, &copy, cuda);
-        /* One of the same version works: it has nothing that must be started only once. */
-        else if (find_copy(exam, env, &copy, nvml) && copy.user && copy.version[0] &&
-                 exam->machine.driver[0] && !gp_install_same(copy.version, exam->machine.driver))
+        else if (find_copy(exam, env, &copy, nvml) && copy.user)
             report(exam, env, &copy, nvml);
     }
 }
