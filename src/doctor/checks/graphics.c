@@ -80,16 +80,6 @@ static void check_software(struct gp_exam *exam)
     }
 }
 
-bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card)
-{
-    char vendor[16];
-    int length = (int)strcspn(card, "-");
-    const char *path = gp_exam_text(exam, "/sys/class/drm/%.*s/device/vendor", length, card);
-    unsigned long id =
-        gp_files_line(&exam->files, path, vendor, sizeof(vendor)) ? strtoul(vendor, NULL, 16) : 0;
-    return id == GP_PCI_NVIDIA || id == GP_PCI_AMD || id == GP_PCI_INTEL;
-}
-
 /* A monitor on a cable, of a GPU whose card is none of those in the list of files:
  * "card0-HDMI-A-1"; NULL: there is none. A laptop's own screen may be off on purpose. */
 static const char *monitor_beside(struct gp_exam *exam, const char *list)

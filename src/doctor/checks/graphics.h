@@ -9,10 +9,6 @@ struct gp_exam;
 /* Variables that name drivers which do not exist, or have the CPU draw. */
 void gp_graphics_check_variables(struct gp_exam *exam);
 
-/* Whether the card of a connector, "card0-HDMI-A-1", is a GPU; a server's management controller
- * shows a monitor that nobody sees. */
-bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card);
-
 /* A program that decodes or encodes video with the system's VA-API; NULL: none is seen. */
 const char *gp_graphics_video_user(struct gp_exam *exam);
 
@@ -27,7 +23,11 @@ void gp_graphics_check_loader(struct gp_exam *exam);
 /* graphics_age.c: reports a Mesa that is older than a GPU. */
 void gp_graphics_check_age(struct gp_exam *exam);
 
-/* graphics_screens.c: reports a monitor of a GPU that the compositor of Wayland does not use. */
+/* graphics_screens.c: whether the card of a connector, "card0-HDMI-A-1", is a GPU; a server's
+ * management controller shows a monitor that nobody sees. */
+bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card);
+
+/* Likewise: reports a monitor of a GPU that the compositor of Wayland does not use. */
 void gp_graphics_check_screens_left(struct gp_exam *exam);
 
 /* graphics_loader.c: gp_opencl_knows(), which also reports if that cannot be read. */

@@ -25,6 +25,16 @@ static const struct {
 
 static const char tag[] = "mutter-device-ignore";
 
+bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card)
+{
+    char vendor[16];
+    int length = (int)strcspn(card, "-");
+    const char *path = gp_exam_text(exam, "/sys/class/drm/%.*s/device/vendor", length, card);
+    unsigned long id =
+        gp_files_line(&exam->files, path, vendor, sizeof(vendor)) ? strtoul(vendor, NULL, 16) : 0;
+    return id == GP_PCI_NVIDIA || id == GP_PCI_AMD || id == GP_PCI_INTEL;
+}
+
 /* What is known of the cards of the machine, by their numbers. */
 struct screens {
     bool has_picture[MOST_CARDS];       /* a connector is enabled */
