@@ -8,7 +8,9 @@
 
 /* ---- names ---- */
 
-/* Normalized as in PEP 503: runs of - _ . become one -. */
+/* Normalized as in PEP 503: runs of - _ . become one -. Names of Python packages begin and end with
+ * a letter or digit; one with - before it would be an option in a suggested command. Only conda
+ * has others, such as "_libgcc_mutex", which are of no use here. */
 static bool normalize(const char *text, size_t length, char name[GP_PYPACKAGE_NAME])
 {
     size_t n = 0;
@@ -23,7 +25,7 @@ static bool normalize(const char *text, size_t length, char name[GP_PYPACKAGE_NA
         name[n++] = is_mark ? '-' : (char)tolower((unsigned char)text[i]);
     }
     name[n] = '\0';
-    return n > 0;
+    return n > 0 && name[0] != '-' && name[n - 1] != '-';
 }
 
 /* The characters of versions, here and in PEP 440: nothing else may get into a suggested command.
