@@ -199,11 +199,65 @@ static void elsewhere(void **state)
     assert_false(one.is_elsewhere);
 }
 
+/* Which versions of Python a requirement is for. */
+static void of_python(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *marker, *python;
+        bool is_for;
+    } cases[] = {
+        {"", "", true},
+        {"; sys_platform == 'linux'", "", true},
+        {"; python_version < \"3.9\"", "3.10", false},
+        {"; python_version < \"3.9\"", "3.8", true},
+        {"; python_version < \"3.9\"", "", false},
+        {";python_version>='3.9' and python_version<'3.13'", "3.12", true},
+        {";python_version>='3.9' and python_version<'3.13'", "3.13", false},
+        {"; (python_full_version >= '3.9.0') and extra == 'x'", "3.12", true},
+        {"; platform_python_implementation == 'CPython'", "3.12", true},
+        {"; python_version < '3.9' or sys_platform == 'linux'", "3.8", false},
+        {"; python_version in '3.8 3.9'", "3.9", false},
+        {"; '3.9' > python_version", "3.8", false},
+        {"; python_version < \"3.9", "3.10", false},
+        {"; python_version <", "3.10", false},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        char line[128];
+        struct gp_requirement one;
+        (void)snprintf(line, sizeof(line), "Requires-Dist: torch<2.7%s\n", cases[i].marker);
+        assert_non_null(gp_requirement_next(line, &one));
+        if (gp_requirement_is_for(&one, cases[i].python) != cases[i].is_for)
+            fail_msg("%s", cases[i].marker);
+    }
+}
+
+/* Of a specifier that is too long, the comparisons that fit are read. */
+static void long_specifier(void **state)
+{
+    (void)state;
+    char line[1024] = "Requires-Dist: torch>=2.4.0", *end = line + strlen(line);
+    struct gp_requirement one;
+    for (int i = 0; i < 20; i++)
+        end += snprintf(end, 32, ",!=2.4.%d", i);
+    assert_non_null(gp_requirement_next(line, &one));
+    assert_false(one.is_cut);
+    assert_false(gp_requirement_allows(&one, "2.4.19"));
+    for (int i = 20; i < 60; i++)
+        end += snprintf(end, 32, ",!=2.4.%d", i);
+    assert_non_null(gp_requirement_next(line, &one));
+    assert_true(one.is_cut);
+    assert_false(gp_requirement_allows(&one, "2.4.19"));
+    assert_true(gp_requirement_allows(&one, "2.4.59"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),        cmocka_unit_test(conda_names), cmocka_unit_test(values),
-        cmocka_unit_test(requirements), cmocka_unit_test(allowed),     cmocka_unit_test(elsewhere),
+        cmocka_unit_test(names),     cmocka_unit_test(conda_names),
+        cmocka_unit_test(values),    cmocka_unit_test(requirements),
+        cmocka_unit_test(of_python), cmocka_unit_test(long_specifier),
+        cmocka_unit_test(allowed),   cmocka_unit_test(elsewhere),
     };
     return cmocka_run_group_tests_name("pypackage", tests, NULL, NULL);
 }

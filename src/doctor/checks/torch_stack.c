@@ -70,7 +70,8 @@ static const struct gp_torch_stack *nearest(const struct gp_pyenv *env, const st
 struct pin {
     char name[GP_PYPACKAGE_NAME], version[GP_PYPACKAGE_VERSION];
     const char *entry, *text; /* its directory; its metadata */
-    char allowed[GP_PYPACKAGE_VERSION];
+    char allowed[GP_PYPACKAGE_SPECIFIER];
+    bool is_cut;   /* there is more of it */
     bool is_below; /* another one requires it, and changes it when it is updated */
 };
 
@@ -92,17 +93,21 @@ static bool is_companion(const char *name)
 }
 
 /* Whether metadata allow the installed PyTorch, but not another one: what does not allow the
- * installed one does not keep it. */
-static bool read_pin(struct gp_exam *exam, const char *text, const char *installed,
+ * installed one does not keep it. A specifier of which the end is missing may forbid any. */
+static bool read_pin(struct gp_exam *exam, const struct gp_pyenv *env, const char *installed,
                      const char *other, struct pin *ret)
 {
+    const char *text = ret->text;
     struct gp_requirement wanted;
     while ((text = gp_requirement_next(text, &wanted))) {
         if (strcmp(wanted.name, "torch") != 0 || wanted.is_extra || wanted.is_elsewhere ||
             (wanted.machine[0] && strcmp(wanted.machine, exam->machine.arch) != 0) ||
-            !gp_requirement_allows(&wanted, installed) || gp_requirement_allows(&wanted, other))
+            !gp_requirement_is_for(&wanted, env->python) ||
+            !gp_requirement_allows(&wanted, installed) ||
+            (gp_requirement_allows(&wanted, other) && !wanted.is_cut))
             continue;
         memcpy(ret->allowed, wanted.allowed, sizeof(ret->allowed));
+        ret->is_cut = wanted.is_cut;
         return true;
     }
     return false;
@@ -131,7 +136,7 @@ static void find_pins(struct gp_exam *exam, const struct gp_pyenv *env, const ch
             is_companion(pin->name))
             continue;
         pin->text = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", entries[i]));
-        ret->count += read_pin(exam, pin->text, installed, other, pin);
+        ret->count += read_pin(exam, env, installed, other, pin);
     }
     for (size_t i = 0; i < ret->count; i++)
         for (size_t j = 0; j < ret->count; j++)
@@ -195,8 +200,8 @@ static void show_pins(struct gp_exam *exam, const struct gp_pyenv *env, const st
 {
     for (size_t i = 0; i < pins->count; i++)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, pins->list[i].entry),
-                         "%s %s requires torch%s", pins->list[i].name, pins->list[i].version,
-                         pins->list[i].allowed);
+                         "%s %s requires torch%s%s", pins->list[i].name, pins->list[i].version,
+                         pins->list[i].allowed, pins->list[i].is_cut ? ",…" : "");
 }
 
 /* The only one that nothing else requires; NULL: there are several. */

@@ -168,21 +168,26 @@ static void read_version(const char *p, size_t length, const char *operator,
     }
 }
 
-/* " (<2.7,>=2.1)" as "<2.7,>=2.1"; "" with anything else, such as an address or an extra. */
-static void read_allowed(const char *p, size_t length, char ret[GP_PYPACKAGE_VERSION])
+/* " (<2.7,>=2.1)" as "<2.7,>=2.1"; "" with anything else, such as an address or an extra. Of one
+ * that is too long, the first comparisons. */
+static void read_allowed(const char *p, size_t length, struct gp_requirement *ret)
 {
     size_t n = 0;
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length && !ret->is_cut; i++) {
         bool is_known = isalnum((unsigned char)p[i]) || strchr("<>=!~.,*+_-", p[i]);
         if (strchr(" ()", p[i]))
             continue;
-        if (!is_known || n + 1 >= GP_PYPACKAGE_VERSION) {
+        if (!is_known) {
             n = 0;
             break;
         }
-        ret[n++] = p[i];
+        ret->is_cut = n + 1 >= sizeof(ret->allowed);
+        if (!ret->is_cut)
+            ret->allowed[n++] = p[i];
     }
-    ret[n] = '\0';
+    while (ret->is_cut && n > 0 && ret->allowed[n] != ',')
+        n--;
+    ret->allowed[n] = '\0';
 }
 
 /* Whether a marker asks for this value: `sys_platform == "darwin"`. */
@@ -198,7 +203,30 @@ static bool is_equal_to(const char *marker, const char *value)
     return false;
 }
 
-/* The marker after ; : the kind of machine, the extra. */
+/* What a marker compares the version of Python with: `python_version < "3.9"` as "<3.9". */
+static void read_python(const char *marker, struct gp_requirement *ret)
+{
+    static const char name[] = "python_";
+    size_t n = 0;
+    for (const char *p = strstr(marker, name); p; p = strstr(p + 1, name)) {
+        const char *end = p + strcspn(p, " <>=!~'\"()");
+        if (end - p < 14 || strncmp(end - 8, "_version", 8) != 0)
+            continue; /* platform_python_implementation */
+        p = end + strspn(end, " ");
+        size_t sign = strspn(p, "<>=!~");
+        const char *value = p + sign + strspn(p + sign, " ");
+        size_t length = *value == '\'' || *value == '"' ? strcspn(value + 1, "'\"") : 0;
+        if (sign == 0 || length == 0 || sign + length + 2 > sizeof(ret->python) - n ||
+            strstr(marker, " or ")) {
+            ret->is_of_unknown_python = true;
+            return;
+        }
+        n += (size_t)snprintf(ret->python + n, sizeof(ret->python) - n, "%s%.*s%.*s", n ? "," : "",
+                              (int)sign, p, (int)length, value + 1);
+    }
+}
+
+/* The marker after ; : the kind of machine, the extra, the version of Python. */
 static void read_marker(const char *p, size_t length, struct gp_requirement *ret)
 {
     static const char machine[] = "platform_machine";
@@ -207,6 +235,7 @@ static void read_marker(const char *p, size_t length, struct gp_requirement *ret
     ret->is_extra = strstr(text, "extra");
     ret->is_elsewhere = is_equal_to(text, "darwin") || is_equal_to(text, "Darwin") ||
                         is_equal_to(text, "win32") || is_equal_to(text, "Windows");
+    read_python(text, ret);
     const char *at = strstr(text, machine);
     at = at ? at + sizeof(machine) - 1 : "";
     at += strspn(at, " ");
@@ -227,7 +256,7 @@ static bool read_requirement(const char *p, size_t length, struct gp_requirement
         return false;
     const char *marker = memchr(p, ';', length);
     size_t stop = marker ? (size_t)(marker - p) : length;
-    read_allowed(p + n, stop - n, ret->allowed);
+    read_allowed(p + n, stop - n, ret);
     read_version(p + n, stop - n, "==", ret->version);
     read_version(p + n, stop - n, ">=", ret->least);
     if (marker)
@@ -285,10 +314,11 @@ static bool allows(const char *text, const char *version)
     return text[0] == '<' ? order < 0 : order > 0;
 }
 
-bool gp_requirement_allows(const struct gp_requirement *requirement, const char *version)
+/* All comparisons of a specifier. */
+static bool all_allow(const char *specifier, const char *version)
 {
     char one[GP_PYPACKAGE_VERSION];
-    for (const char *p = requirement->allowed; *p;) {
+    for (const char *p = specifier; *p;) {
         size_t n = strcspn(p, ",");
         (void)snprintf(one, sizeof(one), "%.*s", (int)n, p);
         if (strchr("<>=!~", one[0]) && one[0] && !allows(one, version))
@@ -296,4 +326,16 @@ bool gp_requirement_allows(const struct gp_requirement *requirement, const char 
         p += n + (p[n] == ',');
     }
     return true;
+}
+
+bool gp_requirement_is_for(const struct gp_requirement *requirement, const char *python)
+{
+    if (requirement->is_of_unknown_python)
+        return false;
+    return !requirement->python[0] || (python[0] && all_allow(requirement->python, python));
+}
+
+bool gp_requirement_allows(const struct gp_requirement *requirement, const char *version)
+{
+    return all_allow(requirement->allowed, version);
 }

@@ -4,7 +4,7 @@
 
 #include "base/util.h"
 
-enum { GP_PYPACKAGE_NAME = 96, GP_PYPACKAGE_VERSION = 64 };
+enum { GP_PYPACKAGE_NAME = 96, GP_PYPACKAGE_VERSION = 64, GP_PYPACKAGE_SPECIFIER = 256 };
 
 /* "nvidia_cudnn_cu12-9.7.1.26.dist-info", or an egg-info, into "nvidia-cudnn-cu12" and "9.7.1.26".
  * Names are lower-cased, with - between words. False: it is another entry, or has characters that
@@ -26,16 +26,23 @@ bool gp_python_version(const char *text, const char *name, char *ret, size_t siz
 
 struct gp_requirement {
     char name[GP_PYPACKAGE_NAME];
-    char version[GP_PYPACKAGE_VERSION]; /* the required version; "": others are allowed too */
-    char least[GP_PYPACKAGE_VERSION];   /* the oldest allowed, of ">=2.1"; "": any */
-    char allowed[GP_PYPACKAGE_VERSION]; /* the whole specifier, ">=2.1,<2.7"; "": any version */
-    char machine[16];                   /* "x86_64": only on this architecture; "" */
-    bool is_extra;                      /* only with an extra */
-    bool is_elsewhere;                  /* only on macOS or Windows */
+    char version[GP_PYPACKAGE_VERSION];   /* the required version; "": others are allowed too */
+    char least[GP_PYPACKAGE_VERSION];     /* the oldest allowed, of ">=2.1"; "": any */
+    char allowed[GP_PYPACKAGE_SPECIFIER]; /* the specifier, ">=2.1,<2.7"; "": any version */
+    bool is_cut;                          /* that is longer; `allowed` has only its beginning */
+    char python[GP_PYPACKAGE_VERSION];    /* "<3.9": only with these versions of Python; "" */
+    bool is_of_unknown_python;            /* only with some, which could not be read */
+    char machine[16];                     /* "x86_64": only on this architecture; "" */
+    bool is_extra;                        /* only with an extra */
+    bool is_elsewhere;                    /* only on macOS or Windows */
 };
 
 /* The next Requires-Dist of a METADATA file; returns where to continue, or NULL after the last. */
 const char *gp_requirement_next(const char *text, struct gp_requirement *ret);
+
+/* Whether it is a requirement with a version of Python; not if it is for some only, and either is
+ * unknown ("3.10"; ""). */
+bool gp_requirement_is_for(const struct gp_requirement *requirement, const char *python);
 
 /* Whether it allows a version, as in PEP 440, but without regard to suffixes. */
 bool gp_requirement_allows(const struct gp_requirement *requirement, const char *version);
