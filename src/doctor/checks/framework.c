@@ -403,8 +403,8 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct 
         gp_exam_advice(exam, "or another image of vLLM, with a PyTorch for this GPU: a new "
                              "container does not have that change");
     else if (has_build && c->trouble == GP_TROUBLE_NO_CODE && is_in_image(exam))
-        gp_exam_advice(exam, "in the image itself, as a new container does not have that change; "
-                             "or use another image, with a build for this GPU");
+        gp_exam_advice(exam, "make this change in the image: a new container does not have it; or "
+                             "use an image with a build for this GPU");
     if (c->trouble == GP_TROUBLE_NEEDS_DRIVER) {
         if (has_build)
             gp_exam_advice(exam, "or keep it, and:");
