@@ -230,7 +230,7 @@ enum gp_stack gp_torch_stack_propose(struct gp_exam *exam, const struct gp_nvidi
         return GP_STACK_FREE;
     show_pins(exam, c->env, pins);
     if (c->trouble == GP_TROUBLE_NEEDS_DRIVER)
-        return GP_STACK_CAPTIVE;
+        return GP_STACK_KEPT;
     const struct pin *top = top_of(pins);
     const struct gp_torch_stack *row =
         top ? nearest(c->env, nv, top->name, top->version, c->version, &oldest) : NULL;
