@@ -241,6 +241,7 @@ enum gp_stack gp_torch_stack_propose(struct gp_exam *exam, const struct gp_nvidi
     else
         update_all(exam, c->env, pins,
                    gp_torch_oldest_from(c->env, nv, c->version, &oldest) ? &oldest : build);
+    gp_torch_compile_again(exam, c->env);
     return GP_STACK_MENDED;
 }
 
