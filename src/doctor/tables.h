@@ -107,7 +107,7 @@ struct gp_torch_stack {
     const char *package; /* "vllm" */
     const char *version;
     const char *torch;       /* "2.7.0" */
-    const char *last_python; /* the newest supported; "": as for that PyTorch */
+    const char *last_python; /* the newest known to be supported; "": as for that PyTorch */
     const char *source;
 };
 extern const struct gp_torch_stack *gp_torch_stacks;

@@ -11,6 +11,7 @@
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
+#include <jansson.h>
 #include <string.h>
 
 /* ---- which releases fit ---- */
@@ -22,6 +23,16 @@ const struct gp_torch_stack *gp_torch_stack_for(const char *package, const char 
             gp_version_compare(gp_torch_stacks[i].torch, torch) == 0)
             return &gp_torch_stacks[i];
     return NULL;
+}
+
+/* Such a package has no release for some versions of PyTorch, so that a command with one of these
+ * could fail. */
+static bool is_in_table(const char *package)
+{
+    for (size_t i = 0; i < gp_torch_stack_count; i++)
+        if (strcmp(gp_torch_stacks[i].package, package) == 0)
+            return true;
+    return false;
 }
 
 bool gp_torch_oldest_from(const struct gp_pyenv *env, const struct gp_nvidia *nv, const char *least,
@@ -145,6 +156,48 @@ static void find_pins(struct gp_exam *exam, const struct gp_pyenv *env, const ch
                 ret->list[i].is_below = true;
 }
 
+/* ---- packages that are not from an index ---- */
+
+/* An address without a name or password before its host. */
+static const char *without_user(struct gp_exam *exam, const char *url)
+{
+    const char *mark = strstr(url, "://");
+    const char *host = mark ? mark + 3 : url;
+    const char *at = memchr(host, '@', strcspn(host, "/"));
+    return gp_exam_text(exam, "%.*s%s", (int)(host - url), url, at ? at + 1 : host);
+}
+
+/* Where a package was installed from, by PEP 610: "file:///home/user/models". "": from an index, or
+ * by conda, whose packages have such a file, too. */
+static const char *source_of(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
+                             const char *version, const char *entry)
+{
+    const char *file = gp_exam_text(exam, "%s/direct_url.json", entry);
+    const char *text = gp_pyenv_text(exam, env, file);
+    if (!text[0] || gp_pyenv_is_of_conda(env, name, version))
+        return "";
+    json_t *document = json_loads(text, 0, NULL);
+    const char *url = json_string_value(json_object_get(document, "url"));
+    const char *source = url && *url ? without_user(exam, url) : file;
+    json_decref(document);
+    return source;
+}
+
+static const char *source_of_pin(struct gp_exam *exam, const struct gp_pyenv *env,
+                                 const struct pin *pin)
+{
+    return source_of(exam, env, pin->name, pin->version, pin->entry);
+}
+
+static bool has_own_source(struct gp_exam *exam, const struct gp_pyenv *env,
+                           const struct pins *pins)
+{
+    for (size_t i = 0; i < pins->count; i++)
+        if (source_of_pin(exam, env, &pins->list[i])[0])
+            return true;
+    return false;
+}
+
 /* ---- the fix ---- */
 
 /* How pip or uv find PyTorch's own builds next to what is only on PyPI: +cu128 is newer than the
@@ -182,18 +235,69 @@ static void install_release(struct gp_exam *exam, const struct gp_pyenv *env,
         gp_exam_text(exam, "%s==%s %s", row->package, row->version, place_of(exam, env, build)));
 }
 
-/* Of packages that the table does not have, the newest. */
-static void update_all(struct gp_exam *exam, const struct gp_pyenv *env, const struct pins *pins,
-                       const struct gp_build *build)
+/* Those that the others do not bring along, each before a space: "'unsloth-zoo>=2025.3.1' ".
+ * Without the bound, pip could go back to a release that is too old to limit PyTorch. For an older
+ * PyTorch it may have to go back. */
+static const char *names_of(struct gp_exam *exam, const struct pins *pins, bool is_newer)
 {
     const char *names = "";
-    for (size_t i = 0; i < pins->count; i++)
-        if (!pins->list[i].is_below)
-            names = gp_exam_text(exam, "%s%s ", names, pins->list[i].name);
-    gp_exam_pip(
-        exam, env, GP_PIP_ADD,
-        gp_exam_text(exam, "needs a release that takes PyTorch %s or newer", build->version),
-        gp_exam_text(exam, "--upgrade %s%s", names, place_of(exam, env, build)));
+    for (size_t i = 0; i < pins->count; i++) {
+        const struct pin *pin = &pins->list[i];
+        int n = (int)strcspn(pin->version, "+");
+        if (pin->is_below)
+            continue;
+        names = is_newer ? gp_exam_text(exam, "%s'%s>=%.*s' ", names, pin->name, n, pin->version)
+                         : gp_exam_text(exam, "%s%s ", names, pin->name);
+    }
+    return names;
+}
+
+/* Of packages that the table does not have, the newest for a PyTorch: pip leaves the installed one
+ * if they take it, too, so that it must be named. */
+static void update_all(struct gp_exam *exam, const struct gp_case *c, const struct pins *pins,
+                       const struct gp_build *build)
+{
+    bool is_newer = gp_version_compare(build->version, c->version) > 0;
+    gp_exam_pip(exam, c->env, GP_PIP_ADD,
+                gp_exam_text(exam, "needs a release that takes PyTorch %s", build->version),
+                gp_exam_text(exam, "--upgrade %s%s%s %s", names_of(exam, pins, is_newer),
+                             gp_torch_release(exam, build->version),
+                             gp_torch_companions(exam, c->env), place_of(exam, c->env, build)));
+}
+
+/* "PyTorch 2.7.0 or newer"; "PyTorch 2.7.0" if the installed one is newer. */
+static const char *wanted_words(struct gp_exam *exam, const char *installed,
+                                const struct gp_build *build)
+{
+    bool is_newer = gp_version_compare(build->version, installed) > 0;
+    return gp_exam_text(exam, "PyTorch %s%s", build->version, is_newer ? " or newer" : "");
+}
+
+static void advise_release(struct gp_exam *exam, const struct gp_case *c, const char *name,
+                           const struct gp_build *build)
+{
+    gp_exam_advice(exam, "install a release of %s that takes %s, with %s", name,
+                   wanted_words(exam, c->version, build), place_of(exam, c->env, build));
+}
+
+/* Of a checkout or a private package, an index has another release, or another package, that pip
+ * would put in its place. */
+static void advise_sources(struct gp_exam *exam, const struct gp_case *c, const struct pins *pins,
+                           const struct gp_build *build)
+{
+    for (size_t i = 0; i < pins->count; i++) {
+        const struct pin *pin = &pins->list[i];
+        const char *source = source_of_pin(exam, c->env, pin);
+        if (source[0])
+            gp_exam_advice(exam,
+                           "change %s in its source, %s, so that it takes %s, and install it from "
+                           "there again, with %s: the package of this name on PyPI may be another "
+                           "one",
+                           pin->name, source, wanted_words(exam, c->version, build),
+                           place_of(exam, c->env, build));
+        else if (!pin->is_below)
+            advise_release(exam, c, pin->name, build);
+    }
 }
 
 static void show_pins(struct gp_exam *exam, const struct gp_pyenv *env, const struct pins *pins)
@@ -218,11 +322,36 @@ static const struct pin *top_of(const struct pins *pins)
     return top;
 }
 
+static void propose(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c,
+                    const struct pins *pins, const struct gp_build *build)
+{
+    const struct pin *top = top_of(pins);
+    struct gp_build oldest;
+    bool is_own = has_own_source(exam, c->env, pins);
+    const struct gp_torch_stack *row =
+        top && !is_own ? nearest(c->env, nv, top->name, top->version, c->version, &oldest) : NULL;
+    if (row && strcmp(row->package, "xformers") == 0) {
+        install_both(exam, c->env, row, &oldest);
+        return;
+    }
+    if (row) {
+        install_release(exam, c->env, row, &oldest);
+        return;
+    }
+    if (gp_torch_oldest_from(c->env, nv, c->version, &oldest))
+        build = &oldest;
+    if (is_own)
+        advise_sources(exam, c, pins, build);
+    else if (top && is_in_table(top->name))
+        advise_release(exam, c, top->name, build);
+    else
+        update_all(exam, c, pins, build);
+}
+
 enum gp_stack gp_torch_stack_propose(struct gp_exam *exam, const struct gp_nvidia *nv,
                                      const struct gp_case *c, const struct gp_build *build)
 {
     struct pins *pins = gp_arena_alloc(&exam->arena, 1, sizeof(*pins));
-    struct gp_build oldest;
     if (!pins || c->trouble == GP_TROUBLE_BROKEN)
         return GP_STACK_FREE;
     find_pins(exam, c->env, c->version, build->version, pins);
@@ -231,16 +360,7 @@ enum gp_stack gp_torch_stack_propose(struct gp_exam *exam, const struct gp_nvidi
     show_pins(exam, c->env, pins);
     if (c->trouble == GP_TROUBLE_NEEDS_DRIVER)
         return GP_STACK_KEPT;
-    const struct pin *top = top_of(pins);
-    const struct gp_torch_stack *row =
-        top ? nearest(c->env, nv, top->name, top->version, c->version, &oldest) : NULL;
-    if (row && strcmp(row->package, "xformers") == 0)
-        install_both(exam, c->env, row, &oldest);
-    else if (row)
-        install_release(exam, c->env, row, &oldest);
-    else
-        update_all(exam, c->env, pins,
-                   gp_torch_oldest_from(c->env, nv, c->version, &oldest) ? &oldest : build);
+    propose(exam, nv, c, pins, build);
     gp_torch_compile_again(exam, c->env);
     return GP_STACK_MENDED;
 }
@@ -269,6 +389,14 @@ void gp_torch_stack_update(struct gp_exam *exam, const struct gp_pyenv *env,
 {
     struct gp_nvidia nv;
     struct gp_build build;
+    const char *source = source_of(exam, env, package->name, package->version, package->entry);
+    if (source[0]) {
+        gp_exam_advice(
+            exam,
+            "update %s in its source, %s, to one for PyTorch %.*s, and install it from there again",
+            package->name, source, (int)strcspn(torch->version, "+"), torch->version);
+        return;
+    }
     gp_nvidia_read(&nv, exam);
     const struct gp_torch_stack *row =
         nearest(env, &nv, package->name, package->version, torch->version, &build);
