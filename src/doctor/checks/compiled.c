@@ -236,33 +236,6 @@ static bool is_catching(const char *name)
     return false;
 }
 
-/* Where a text names an environment; not as the beginning of another one's path: "/opt/conda" is
- * also in "/opt/conda/envs/a". */
-static const char *place_of(const char *text, const char *prefix)
-{
-    for (const char *at = text; (at = strstr(at, prefix)); at++) {
-        const char *end = at + strlen(prefix);
-        bool is_sentence = *end == '.' && (end[1] == ' ' || !end[1]);
-        if (!*end || is_sentence || strchr(" ,:;)", *end))
-            return at;
-    }
-    return NULL;
-}
-
-bool gp_python_is_told(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
-{
-    const char *word = strncmp(name, "cupy", 4) == 0 ? "cupy" : name;
-    for (const struct gp_finding *f = exam->findings; f; f = f->next) {
-        const char *at = f->verdict >= GP_VERDICT_WARN ? place_of(f->summary, env->prefix) : NULL;
-        const char *rest = at ? gp_exam_text(exam, "%.*s%s", (int)(at - f->summary), f->summary,
-                                             at + strlen(env->prefix))
-                              : "";
-        if (strcasestr(rest, word))
-            return true;
-    }
-    return false;
-}
-
 /* On clusters, `module load` adds CUDA to the loader's path when it is needed. */
 static bool has_modules(const struct gp_exam *exam)
 {
@@ -291,7 +264,7 @@ static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
     if (!c->is_owned)
         c->owner = (struct gp_pypackage){.name = c->top, .version = "", .entry = c->path};
     bool is_left = c->is_owned && gp_pymodule_is_left(exam, env, &c->owner, c->path);
-    return !is_left && !gp_python_is_told(exam, env, c->owner.name);
+    return !is_left && !gp_python_is_reported(exam, env, c->owner.name);
 }
 
 /* ---- the remedy ---- */

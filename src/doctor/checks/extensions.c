@@ -13,6 +13,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where a text names an environment; not as the beginning of another one's path: "/opt/conda" is
+ * also in "/opt/conda/envs/a". */
+static const char *place_of(const char *text, const char *prefix)
+{
+    for (const char *at = text; (at = strstr(at, prefix)); at++) {
+        const char *end = at + strlen(prefix);
+        bool is_sentence = *end == '.' && (end[1] == ' ' || !end[1]);
+        if (!*end || is_sentence || strchr(" ,:;)", *end))
+            return at;
+    }
+    return NULL;
+}
+
+bool gp_python_is_reported(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
+{
+    const char *word = strncmp(name, "cupy", 4) == 0 ? "cupy" : name;
+    for (const struct gp_finding *f = exam->findings; f; f = f->next) {
+        const char *at = f->verdict >= GP_VERDICT_WARN ? place_of(f->summary, env->prefix) : NULL;
+        const char *rest = at ? gp_exam_text(exam, "%.*s%s", (int)(at - f->summary), f->summary,
+                                             at + strlen(env->prefix))
+                              : "";
+        if (strcasestr(rest, word))
+            return true;
+    }
+    return false;
+}
+
 /* Whether PyTorch's own wheels use the newer C++ ABI: all since 2.7, and of 2.6 those for
  * CUDA 12.6.
  */
@@ -274,7 +301,7 @@ static void check_suffix(struct gp_exam *exam, const struct gp_pyenv *env,
 {
     const char *suffix = strchr(package->version, '+');
     if (!suffix || package->is_conda || is_own(package->name) || !torch->cuda[0] ||
-        gp_python_is_told(exam, env, package->name))
+        gp_python_is_reported(exam, env, package->name))
         return;
     const struct built built = built_of(suffix);
     bool is_other_torch =
@@ -316,7 +343,7 @@ void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch)
 {
     /* A GPU that it has no kernels for comes first: another build of it would not help. */
-    if (!gp_python_is_told(exam, env, "flash-attn") && !check_flash(exam, env, torch))
+    if (!gp_python_is_reported(exam, env, "flash-attn") && !check_flash(exam, env, torch))
         check_flash_abi(exam, env, torch);
     check_xformers(exam, env, torch);
     gp_check_xformers_flash(exam, env);

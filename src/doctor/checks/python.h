@@ -113,12 +113,13 @@ void gp_check_plaidml(struct gp_exam *exam, const struct gp_pyenv *env);
 void gp_check_compiled(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch);
 
-/* Whether another check has reported a package of this environment: it is one problem. */
-bool gp_python_is_told(struct gp_exam *exam, const struct gp_pyenv *env, const char *name);
-
 /* extensions.c: extensions of PyTorch that were compiled for another one */
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch);
+
+/* Whether another check has reported a package of this environment: it is one problem. */
+bool gp_python_is_reported(struct gp_exam *exam, const struct gp_pyenv *env, const char *name);
+
 /* The page that lists PyG's builds of its extensions for a PyTorch. */
 const char *gp_torch_pyg_page(struct gp_exam *exam, const struct gp_torch *torch);
 
