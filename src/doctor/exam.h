@@ -11,6 +11,7 @@
 
 struct gp_apt_pins;
 struct gp_aside;
+struct gp_cgroups;
 struct gp_err;
 struct gp_homes;
 struct gp_install;
@@ -46,6 +47,7 @@ struct gp_exam {
     const struct gp_install *install;   /* NULL: not read yet; see gp_install_of() */
     const struct gp_homes *homes;       /* likewise, see gp_homes_of() */
     const struct gp_homes *all_homes;   /* likewise, see gp_homes_of_all() */
+    const struct gp_cgroups *cgroups;   /* likewise, see gp_cgroups_of() */
     const struct gp_log *log;           /* likewise, see gp_log_of() */
     const struct gp_pyenvs *pyenvs;     /* NULL: not searched yet; see gp_pyenvs_of() */
     const struct gp_toolkits *toolkits; /* likewise, see gp_toolkits_of() */

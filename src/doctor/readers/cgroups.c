@@ -15,7 +15,7 @@ static bool has_option(const char *options, const char *word)
     return false;
 }
 
-struct gp_cgroups gp_cgroups_of(struct gp_exam *exam)
+static struct gp_cgroups read_cgroups(struct gp_exam *exam)
 {
     static const char path[] = "/proc/self/mounts", base[] = "/sys/fs/cgroup",
                       controllers[] = "/sys/fs/cgroup/cgroup.controllers";
@@ -39,6 +39,18 @@ struct gp_cgroups gp_cgroups_of(struct gp_exam *exam)
         return (struct gp_cgroups){GP_CGROUP_SECOND, controllers, "present: control groups v2"};
     return second ? (struct gp_cgroups){GP_CGROUP_SECOND, path, second}
                   : (struct gp_cgroups){GP_CGROUP_UNKNOWN, base, "unknown"};
+}
+
+struct gp_cgroups gp_cgroups_of(struct gp_exam *exam)
+{
+    if (exam->cgroups)
+        return *exam->cgroups;
+    const struct gp_cgroups found = read_cgroups(exam);
+    struct gp_cgroups *kept = gp_arena_alloc(&exam->arena, 1, sizeof(*kept));
+    if (kept)
+        *kept = found;
+    exam->cgroups = kept;
+    return found;
 }
 
 bool gp_cgroups_may_use(enum gp_cgroup_version version, bool is_second)

@@ -13,7 +13,8 @@ struct gp_cgroups {
     const char *where, *seen; /* what shows it, as evidence */
 };
 
-/* Systemd's hybrid layout has both; there the first one decides about devices. */
+/* Systemd's hybrid layout has both; there the first one decides about devices. Read once for an
+ * exam, as containers ask for each line of their settings. */
 struct gp_cgroups gp_cgroups_of(struct gp_exam *exam);
 
 /* Whether rules for this version may have an effect: also if the version is not known. */
