@@ -21,21 +21,15 @@ struct guest {
     bool may_all, may_gpu, may_uvm; /* rules of the control groups that are in use */
     bool has_other_rules;           /* rules of the other version of them */
     const char *node, *node_line;   /* a device file that nothing has created; NULL: none */
-    bool is_spare;                  /* a template, or a script makes what it needs */
-    struct gp_lxc_render render;    /* what it is given of /dev/dri */
+    bool is_template;
+    bool makes_nodes_itself;     /* a script may create device files */
+    struct gp_lxc_render render; /* what it is given of /dev/dri */
 };
 
 /* What follows "lxc.cgroup" in the key of a rule that is to have an effect. */
 static const char *version_sign(struct gp_exam *exam)
 {
     return gp_cgroups_of(exam).version == GP_CGROUP_FIRST ? "" : "2";
-}
-
-/* Whether the key of a line is that of a rule for devices, "lxc.cgroup2.devices.allow". */
-static bool is_rule(const char *line, size_t n, bool is_second)
-{
-    const char *key = is_second ? "lxc.cgroup2.devices.allow" : "lxc.cgroup.devices.allow";
-    return n == strlen(key) && strncmp(line, key, n) == 0;
 }
 
 /* "c 195:* rwm" */
@@ -89,12 +83,18 @@ static void find_absent(struct gp_exam *exam, struct guest *guest, const char *l
     guest->node_line = line;
 }
 
-/* Scripts that run before a container starts may create device files. */
-static bool is_spare(const char *line, size_t n, const char *value)
+/* Scripts that run until a container has started may create device files, also in it; so may those
+ * of settings that are included, but for LXC's own. */
+static bool may_make_nodes(const char *line, size_t n, const char *value)
 {
-    return (n == 8 && strncmp(line, "template", n) == 0 && *value == '1') ||
-           (n == 10 && strncmp(line, "hookscript", n) == 0) ||
-           (n == 18 && strncmp(line, "lxc.hook.pre-start", n) == 0);
+    static const char hook[] = "lxc.hook.", own[] = "/usr/share/lxc/config/";
+    static const char *const later[] = {"lxc.hook.stop", "lxc.hook.post-stop", "lxc.hook.destroy",
+                                        "lxc.hook.clone", "lxc.hook.version"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(later); i++)
+        if (gp_lxc_is_key(line, n, later[i]))
+            return false;
+    return strncmp(line, hook, sizeof(hook) - 1) == 0 || gp_lxc_is_key(line, n, "hookscript") ||
+           (gp_lxc_is_key(line, n, "lxc.include") && strncmp(value, own, sizeof(own) - 1) != 0);
 }
 
 /* "lxc.mount.entry: /dev/nvidia0 …" of Proxmox, "lxc.mount.entry = …" of others. */
@@ -104,19 +104,22 @@ static void take_line(struct gp_exam *exam, struct guest *guest, const char *lin
     const enum gp_cgroup_version version = gp_cgroups_of(exam).version;
     size_t n = strcspn(line, " \t:=");
     const char *value = line + n + strspn(line + n, " \t:=");
-    bool is_mount = strncmp(line, "lxc.mount.entry", n) == 0 && n == 15;
+    bool is_mount = gp_lxc_is_key(line, n, "lxc.mount.entry");
+    bool is_second_rule = gp_lxc_is_key(line, n, "lxc.cgroup2.devices.allow");
     bool is_device =
         strncmp(line, "dev", 3) == 0 && n > 3 && strspn(line + 3, "0123456789") == n - 3;
     value += is_device && strncmp(value, "path=", 5) == 0 ? 5 : 0;
     gp_lxc_render_line(exam, &guest->render, line, n, value, version);
-    guest->is_spare = guest->is_spare || is_spare(line, n, value);
+    if (gp_lxc_is_key(line, n, "template"))
+        guest->is_template = *value == '1';
+    guest->makes_nodes_itself = guest->makes_nodes_itself || may_make_nodes(line, n, value);
     if (is_mount || is_device) {
         find_gone(exam, guest, line, value);
         find_absent(exam, guest, line, value);
         take_file(guest, value, is_device);
-    } else if (is_rule(line, n, true) || is_rule(line, n, false)) {
+    } else if (is_second_rule || gp_lxc_is_key(line, n, "lxc.cgroup.devices.allow")) {
         guest->rule = line;
-        if (gp_cgroups_may_use(version, is_rule(line, n, true)))
+        if (gp_cgroups_may_use(version, is_second_rule))
             take_rule(guest, value, uvm);
         else
             guest->has_other_rules = true;
@@ -140,17 +143,27 @@ static const char *sign_of(const struct guest *guest)
     return strncmp(guest->path, PROXMOX, sizeof(PROXMOX) - 1) == 0 ? ":" : " =";
 }
 
+/* It may be stopped, whatever its settings say: then only the second command has an effect.
+ * `is_down`: it cannot be running. */
+static const char *restart_of(struct gp_exam *exam, const struct guest *guest, bool is_down)
+{
+    const char *name = gp_exam_quoted(exam, guest->name);
+    bool is_proxmox = *sign_of(guest) == ':';
+    const char *start =
+        gp_exam_text(exam, is_proxmox ? "sudo pct start %s" : "sudo lxc-start -n %s", name);
+    if (is_down)
+        return start;
+    return gp_exam_text(exam, is_proxmox ? "sudo pct shutdown %s; %s" : "sudo lxc-stop -n %s; %s",
+                        name, start);
+}
+
 static void restart(struct gp_exam *exam, const struct guest *guest)
 {
-    if (*sign_of(guest) == ':') {
+    if (*sign_of(guest) == ':')
         gp_exam_advice(exam, "or, since Proxmox 8.2, replace these lines and the mounts by one "
                              "line for each device file, which needs no numbers: dev0: "
                              "/dev/nvidia0, dev1: /dev/nvidiactl, dev2: /dev/nvidia-uvm");
-        gp_exam_command(exam, "then", "sudo pct reboot %s", gp_exam_quoted(exam, guest->name));
-        return;
-    }
-    gp_exam_command(exam, "then", "sudo lxc-stop -n %s", gp_exam_quoted(exam, guest->name));
-    gp_exam_command(exam, "", "sudo lxc-start -n %s", gp_exam_quoted(exam, guest->name));
+    gp_exam_command(exam, "then", "%s", restart_of(exam, guest, false));
 }
 
 static void report_other(struct gp_exam *exam, const struct guest *guest)
@@ -226,26 +239,19 @@ static void report_gone(struct gp_exam *exam, const struct guest *guest)
     gp_exam_why(exam, "The kernel numbers these files as it finds the GPUs: an update, another GPU "
                       "or a change in the firmware setup may change them.");
     gp_exam_advice(exam, "name the present file in %s", guest->path);
-    if (*sign_of(guest) == ':')
-        gp_exam_command(exam, "then", "sudo pct %s %s", is_optional ? "reboot" : "start",
-                        gp_exam_quoted(exam, guest->name));
+    gp_exam_command(exam, "then", "%s", restart_of(exam, guest, !is_optional));
 }
 
 static void report_absent(struct gp_exam *exam, const struct guest *guest)
 {
-    bool is_proxmox = *sign_of(guest) == ':', is_needed = !strstr(guest->node_line, "optional");
-    const char *name = gp_exam_quoted(exam, guest->name);
-    const char *restart =
-        is_proxmox  ? gp_exam_text(exam, "sudo pct %s %s", is_needed ? "start" : "reboot", name)
-        : is_needed ? gp_exam_text(exam, "sudo lxc-start -n %s", name)
-                    : gp_exam_text(exam, "sudo lxc-stop -n %s && sudo lxc-start -n %s", name, name);
+    bool is_needed = !strstr(guest->node_line, "optional");
     gp_container_report_nodes(
         exam, &(struct gp_container_nodes){
                   .container = gp_exam_text(exam, "LXC container %s", guest->name),
                   .where = guest->path,
                   .line = guest->node_line,
                   .file = guest->node,
-                  .restart = restart,
+                  .restart = restart_of(exam, guest, is_needed),
                   .is_needed = is_needed,
                   .wants_number = guest->has_uvm && !guest->may_all && !guest->may_uvm,
                   .version_sign = version_sign(exam),
@@ -261,7 +267,7 @@ static void check_guest(struct gp_exam *exam, const char *path, const char *name
         report_gone(exam, &guest);
     else
         gp_lxc_render_check(exam, &guest.render, path, *sign_of(&guest) == ':' ? name : NULL);
-    if (guest.node && !guest.is_spare)
+    if (guest.node && !guest.is_template && !guest.makes_nodes_itself)
         report_absent(exam, &guest);
     if (!guest.has_gpu)
         return;

@@ -71,7 +71,7 @@ static void take_device(struct gp_lxc_render *render, const char *line, const ch
     render->is_given = render->is_given || strstr(value, node);
 }
 
-static bool is_key(const char *line, size_t n, const char *key)
+bool gp_lxc_is_key(const char *line, size_t n, const char *key)
 {
     return n == strlen(key) && strncmp(line, key, n) == 0;
 }
@@ -80,13 +80,13 @@ void gp_lxc_render_line(struct gp_exam *exam, struct gp_lxc_render *render, cons
                         size_t n, const char *value, enum gp_cgroup_version version)
 {
     bool is_rule = n > 14 && strncmp(line + n - 14, ".devices.allow", 14) == 0;
-    if (is_key(line, n, "unprivileged"))
+    if (gp_lxc_is_key(line, n, "unprivileged"))
         render->is_unprivileged = *value == '1';
-    else if (is_key(line, n, "lxc.idmap"))
+    else if (gp_lxc_is_key(line, n, "lxc.idmap"))
         render->is_mapped = true;
     else if (n > 3 && strncmp(line, "dev", 3) == 0)
         take_device(render, line, value);
-    else if (is_key(line, n, "lxc.mount.entry") && file_of(exam, value)) {
+    else if (gp_lxc_is_key(line, n, "lxc.mount.entry") && file_of(exam, value)) {
         render->file = file_of(exam, value);
         render->line = line;
         render->is_folder = strncmp(value, node, NODE) != 0;

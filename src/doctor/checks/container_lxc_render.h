@@ -21,6 +21,9 @@ struct gp_lxc_render {
     unsigned devices;           /* those of dev0 … dev31 that are in use, a bit for each */
 };
 
+/* Whether the key of a line, of n characters, is this one. */
+bool gp_lxc_is_key(const char *line, size_t n, const char *key);
+
 /* Takes a line of the settings, with a key of n characters; the control groups that
  * are in use. */
 void gp_lxc_render_line(struct gp_exam *exam, struct gp_lxc_render *render, const char *line,

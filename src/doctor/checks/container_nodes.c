@@ -22,11 +22,15 @@ static bool has_own_gpu(struct gp_exam *exam)
     return false;
 }
 
-/* A driver in a container has its device files there; a failed check names the reason, such as a
- * module that is not there. */
+/* A copy of a machine's files may lack /dev, where nothing can be told then. A driver in a
+ * container has its device files there; a failed check names the reason, such as a module that is
+ * not there.
+ */
 static bool may_judge(struct gp_exam *exam)
 {
-    return exam->machine.is_driver_loaded && !exam->machine.container &&
+    bool has_dev =
+        gp_files_exist(&exam->files, "/dev/null") || gp_files_exist(&exam->files, "/dev/kmsg");
+    return has_dev && exam->machine.is_driver_loaded && !exam->machine.container &&
            !gp_files_exist(&exam->files, "/run/nvidia/driver/dev/nvidiactl") &&
            !gp_exam_has_failed(exam, "driver.nodes", "") &&
            !gp_exam_has_failed(exam, "driver.persistence", "") && has_own_gpu(exam);
@@ -88,9 +92,9 @@ void gp_container_report_nodes(struct gp_exam *exam, const struct gp_container_n
     if (!gp_files_exist(&exam->files, "/sys/module/nvidia_uvm"))
         gp_exam_evidence(exam, "/sys/module/nvidia_uvm", "not loaded");
     gp_exam_why(exam,
-                "The driver's module alone does not create its device files: programs of "
-                "the host do at first use. A container only gets those that are there when "
-                "it starts: %s.",
+                "The driver's module alone does not create its device files: a program on the host "
+                "creates them at first use. A container gets only the files that exist when it "
+                "starts: %s.",
                 is_uvm ? "nvidia-smi works in it, but cuInit fails"
                        : "nvidia-smi and cuInit fail in it");
     if (!is_again)

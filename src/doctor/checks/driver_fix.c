@@ -507,6 +507,6 @@ void gp_driver_fix_idle(struct gp_exam *exam)
     }
     gp_exam_command(exam, "keep the GPUs initialized until the next boot",
                     "sudo nvidia-persistenced");
-    gp_exam_advice(exam, "at each boot: by a service; NVIDIA's installer leaves a sample in "
-                         "/usr/share/doc/NVIDIA_GLX-1.0/samples");
+    gp_exam_advice(exam, "to do this at each boot, use a service; NVIDIA's installer puts a sample "
+                         "into /usr/share/doc/NVIDIA_GLX-1.0/samples");
 }
