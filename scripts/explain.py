@@ -21,6 +21,8 @@ TELLING = 30  # a code's text of this length says by itself whose error it is
 HEDGE = re.compile(r"\b(usually|mostly|often|probably|typically|commonly|most likely)\b")
 TWICE = re.compile(r"\b(maybe|perhaps|possibly)\b")
 VERDICTS = {"": "OK", "info": "INFO", "warn": "WARN", "fail": "FAIL"}
+NUMBER = re.compile(r"(?<![A-Za-z0-9_])[0-9]+$")  # not the digits of a name, as in _ZN3c10
+DIGITS = set("0123456789")
 ORDINARY = 1000  # is added to the weight of patterns that are not generic
 
 
@@ -77,6 +79,7 @@ class Pattern:
     def __init__(self, entry, pieces, any_case=False, is_word=False, is_generic=False):
         self.entry, self.any_case, self.is_word = entry, any_case, is_word
         self.pieces = [p.lower() for p in pieces] if any_case else pieces
+        self.ends_number = not is_word and NUMBER.search(pieces[-1]) is not None
         self.weight = sum(map(len, pieces)) + (0 if is_generic else ORDINARY)
         self.window = ""  # set by the index
 
@@ -85,12 +88,20 @@ class Pattern:
             return re.search(r"(?<![A-Za-z0-9_])" + re.escape(self.pieces[0]) + r"(?![A-Za-z0-9_])",
                              line) is not None
         line, at = line.lower() if self.any_case else line, 0
-        for piece in self.pieces:
-            at = line.find(piece, at)
+        for i in range(len(self.pieces)):
+            at = self.end_in(line, i, at)
             if at < 0:
                 return False
-            at += len(piece)
         return True
+
+    def end_in(self, text, i, at):
+        """The end of the i-th piece in a text, from at on; -1: it is not there."""
+        piece = self.pieces[i]
+        at = text.find(piece, at)
+        if self.ends_number and i + 1 == len(self.pieces):
+            while at >= 0 and text[at + len(piece):at + len(piece) + 1] in DIGITS:
+                at = text.find(piece, at + 1)
+        return at + len(piece) if at >= 0 else -1
 
     def covers(self, other):
         """Whether it matches wherever the other one does."""
@@ -98,13 +109,14 @@ class Pattern:
             return False
         pieces = [p.lower() for p in other.pieces] if self.any_case else other.pieces
         i = at = 0
-        for piece in self.pieces:
-            while i < len(pieces) and pieces[i].find(piece, at) < 0:
+        for k in range(len(self.pieces)):
+            while i < len(pieces) and self.end_in(pieces[i], k, at) < 0:
                 i, at = i + 1, 0
             if i == len(pieces):
                 return False
-            at = pieces[i].find(piece, at) + len(piece)
-        return True
+            at = self.end_in(pieces[i], k, at)
+        ends = at == len(pieces[i]) and not (other.ends_number and i + 1 == len(pieces))
+        return not (self.ends_number and ends)  # a digit may follow there
 
 
 class Entry:
@@ -310,7 +322,7 @@ def write(out, entries, families, patterns):
         out.append(f"const struct gp_pattern {name}[] = {{\n")
         for p in rows:
             window = p.window or p.pieces[0].lower()[:SHORTEST]
-            flags = f"{str(p.any_case).lower()}, {str(p.is_word).lower()}"
+            flags = ", ".join(str(f).lower() for f in (p.any_case, p.is_word, p.ends_number))
             out.append(f"    {{{joined(p)}, {quote_window(window)}, "
                        f"{index[p.entry.id]}, {p.weight}, {flags}}},\n")
         out.append("};\n")

@@ -83,6 +83,17 @@ static bool has_word(const struct text *text, const char *word)
     return false;
 }
 
+/* The end of the first place of a piece of n bytes; where it ends a number, of the first one that
+ * no digit follows. The text ends with NUL. NULL: there is none. */
+static const char *end_of_piece(const char *line, const char *end, const char *piece, size_t n,
+                                bool ends_number)
+{
+    while ((line = memmem(line, (size_t)(end - line), piece, n)) && ends_number &&
+           isdigit((unsigned char)line[n]))
+        line++;
+    return line ? line + n : NULL;
+}
+
 /* Gaps between the pieces match anything, so the first place of each piece is as good as any. */
 static bool matches(const struct gp_pattern *pattern, const struct text *text)
 {
@@ -92,10 +103,9 @@ static bool matches(const struct gp_pattern *pattern, const struct text *text)
         return has_word(text, pattern->pieces);
     for (const char *piece = pattern->pieces; *piece;) {
         size_t n = strcspn(piece, "\n");
-        line = memmem(line, (size_t)(end - line), piece, n);
+        line = end_of_piece(line, end, piece, n, pattern->ends_number && !piece[n]);
         if (!line)
             return false;
-        line += n;
         piece += n + (piece[n] == '\n');
     }
     return true;

@@ -34,10 +34,11 @@ struct gp_pattern {
     const char *pieces;         /* separated by \n */
     char window[GP_WINDOW + 1]; /* characters of a piece, in lower case: the rarest ones */
     uint16_t entry;             /* its index */
-    uint16_t weight; /* the more characters, the greater; of several patterns, the greatest wins.
-                        Those of generic entries are below all others. */
-    bool any_case;   /* the pieces are in lower case */
-    bool is_word;    /* one piece, and no letter, digit or _ next to it */
+    uint16_t weight;  /* the more characters, the greater; of several patterns, the greatest wins.
+                         Those of generic entries are below all others. */
+    bool any_case;    /* the pieces are in lower case */
+    bool is_word;     /* one piece, and no letter, digit or _ next to it */
+    bool ends_number; /* no digit follows the last piece: 1 is not 10 */
 };
 
 /* Entries of one kind of program. */
