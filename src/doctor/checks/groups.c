@@ -7,28 +7,57 @@
 #include "doctor/readers/processes.h"
 #include "doctor/readers/services.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct service {
     const char *unit;
-    bool computes; /* with ROCm, which needs /dev/kfd */
+    bool computes;       /* with ROCm, which needs /dev/kfd */
+    bool may_do_without; /* as many who use it have no GPU: judged where one was handed over */
 } services[] = {
-    {"jellyfin.service", false},      {"plexmediaserver.service", false},
-    {"emby-server.service", false},   {"ollama.service", true},
-    {"llama-server.service", true},   {"comfyui.service", true},
-    {"tdarr-node.service", false},    {"frigate.service", false},
-    {"invokeai.service", true},       {"llama-cpp.service", true},
-    {"llama-swap.service", true},     {"koboldcpp.service", true},
-    {"tabby.service", true},          {"immich-machine-learning.service", false},
-    {"emby.service", false},          {"plex.service", false},
+    {"jellyfin.service", false},
+    {"plexmediaserver.service", false},
+    {"emby-server.service", false},
+    {"ollama.service", true},
+    {"llama-server.service", true},
+    {"comfyui.service", true},
+    {"tdarr-node.service", false},
+    {"frigate.service", false},
+    {"invokeai.service", true},
+    {"llama-cpp.service", true},
+    {"llama-swap.service", true},
+    {"koboldcpp.service", true},
+    {"tabby.service", true},
+    {"immich-machine-learning.service", false},
+    {"emby.service", false},
+    {"plex.service", false},
     {"immich-server.service", false},
+    {"immich-web.service", false},
+    {"immich-ml.service", false},
+    {"unmanic.service", false},
+    {"fileflows.service", false, true},
+    {"fileflows-node.service", false, true},
+    {"ersatztv.service", false, true},
+    {"tunarr.service", false, true},
+    {"dispatcharr.service", false, true},
+    {"channels-dvr.service", false, true},
+    {"photoprism.service", false, true},
+    {"scrypted.service", false, true},
+    {"go2rtc.service", false, true},
 };
+
+/* A container of LXC has files of GPUs only if it was given them. */
+static bool is_judged(struct gp_exam *exam, const struct service *service)
+{
+    return gp_service_is_installed(exam, service->unit) &&
+           (!service->may_do_without || gp_machine_is_lxc(&exam->machine));
+}
 
 bool gp_groups_apply(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     for (size_t i = 0; i < GP_ARRAY_LEN(services); i++)
-        if (gp_service_is_installed(exam, services[i].unit))
+        if (is_judged(exam, &services[i]))
             return !m->container || m->nvidia_count == 0
                        ? m->nvidia_count + m->amd_count + m->intel_count > 0
                        : false;
@@ -146,7 +175,54 @@ static void check_dynamic(struct gp_exam *exam, const struct service *service, c
     gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
 }
 
-static void check(struct gp_exam *exam, const struct service *service)
+/* Whether a user is in group render here, or the unit adds it. */
+static bool has_render(struct gp_exam *exam, const char *user, const char *more)
+{
+    const char *number = gp_access_render(exam), *p = "";
+    size_t n = strlen(user);
+    if (number && has_group(exam, more, &(struct gp_access){.group_name = "render"}))
+        return true;
+    if (number)
+        p = gp_access_members(exam, (unsigned)strtoul(number, NULL, 10));
+    for (; *p; p += strcspn(p, ","), p += *p == ',')
+        if (strcspn(p, ",") == n && strncmp(p, user, n) == 0)
+            return true;
+    return false;
+}
+
+/* The services whose unit has this user, from one of the table on, quoted. */
+static const char *units_of(struct gp_exam *exam, const struct service *first, const char *user)
+{
+    const char *units = gp_exam_quoted(exam, first->unit);
+    for (const struct service *s = first + 1; s < services + GP_ARRAY_LEN(services); s++) {
+        const char *own = is_judged(exam, s) ? gp_service_value(exam, s->unit, "User") : NULL;
+        if (own && strcmp(own, user) == 0)
+            units = gp_exam_text(exam, "%s %s", units, gp_exam_quoted(exam, s->unit));
+    }
+    return units;
+}
+
+/* In LXC, where the number of the file's group is another group's, or no one's. The user has to be
+ * in whichever group the file has in the end. */
+static void fix_foreign(struct gp_exam *exam, const struct service *service, const char *user,
+                        const char *more, const struct gp_access *access, const char *path)
+{
+    const char *name = gp_exam_quoted(exam, user);
+    bool has_name = strspn(access->group_name, "0123456789") < strlen(access->group_name);
+    gp_access_propose(exam, access, path);
+    if (!has_render(exam, user, more))
+        gp_exam_command(exam, "in either case: its user in group render",
+                        "sudo usermod -aG render %s", name);
+    gp_exam_command(exam, "then", "sudo systemctl restart %s", units_of(exam, service, user));
+    if (has_name && access->group != 0 && access->group != GP_ACCESS_NOBODY)
+        gp_exam_advice(exam,
+                       "or, at once, but with the rights of that group, too: sudo usermod -aG %s "
+                       "%s, and restart",
+                       gp_exam_quoted(exam, access->group_name), name);
+}
+
+/* Returns its user, if that may not open the files and `told` (a list) has not named it; NULL. */
+static const char *check(struct gp_exam *exam, const struct service *service, const char *told)
 {
     const char *user = gp_service_value(exam, service->unit, "User");
     const char *group = gp_service_value(exam, service->unit, "Group");
@@ -156,13 +232,13 @@ static void check(struct gp_exam *exam, const struct service *service)
     struct gp_access access;
     if (!user || !user[0]) {
         check_dynamic(exam, service, more);
-        return;
+        return NULL;
     }
     const char *path = denied(exam, service, NULL, user, &access);
     if (!path && has_own_users(exam))
         check_running(exam, service);
-    if (!path || has_group(exam, more, &access))
-        return;
+    if (!path || has_group(exam, more, &access) || gp_exam_is_listed(told, user))
+        return NULL;
     bool is_foreign = gp_access_is_foreign(exam, &access);
     gp_exam_report(
         exam, GP_VERDICT_WARN, "%s has no permission to use the GPU: %s", service->unit,
@@ -178,13 +254,18 @@ static void check(struct gp_exam *exam, const struct service *service)
                     ? " The device has the number that its group has on the host, whatever this "
                       "container calls it."
                     : "");
-    if (is_foreign || access.group == 0 || !has_own_users(exam)) {
+    if (is_foreign) {
+        fix_foreign(exam, service, user, more, &access, path);
+        return user;
+    }
+    if (access.group == 0 || !has_own_users(exam)) {
         gp_access_propose(exam, &access, path);
-        return;
+        return user;
     }
     gp_exam_command(exam, "", "sudo usermod -aG %s %s", gp_exam_quoted(exam, access.group_name),
                     gp_exam_quoted(exam, user));
-    gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
+    gp_exam_command(exam, "", "sudo systemctl restart %s", units_of(exam, service, user));
+    return user;
 }
 
 /* Whether a text has one of these words, and then a space or nothing. */
@@ -212,10 +293,13 @@ static bool is_for_cpu(struct gp_exam *exam, const char *unit)
 
 void gp_groups_check(struct gp_exam *exam)
 {
+    const char *told = "";
     for (size_t i = 0; i < GP_ARRAY_LEN(services); i++)
-        if (gp_service_is_installed(exam, services[i].unit) &&
-            !is_for_cpu(exam, services[i].unit) &&
+        if (is_judged(exam, &services[i]) && !is_for_cpu(exam, services[i].unit) &&
             !gp_sandbox_check(exam, services[i].unit, services[i].computes) &&
-            exam->machine.nvidia_count == 0)
-            check(exam, &services[i]);
+            exam->machine.nvidia_count == 0) {
+            const char *user = check(exam, &services[i], told);
+            if (user)
+                told = gp_exam_text(exam, "%s%s%s", told, told[0] ? "," : "", user);
+        }
 }
