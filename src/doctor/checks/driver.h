@@ -21,6 +21,12 @@ bool gp_driver_has_operator(struct gp_exam *exam);
 /* Reports that it, or NVIDIA's installer, could not load its module; false: no sign of that. */
 bool gp_driver_report_operator(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
+/* driver_container.c */
+/* Reports why the driver container of NVIDIA's GPU Operator has no driver loaded, by its log;
+ * false: there is none, or it has loaded one. */
+bool gp_driver_report_container(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
+/* driver_operator.c, too */
 /* Adds that the kernel has rejected a module, which may not have been NVIDIA's, if it has. */
 void gp_driver_warn_of_rejection(struct gp_exam *exam);
 

@@ -18,12 +18,30 @@ static const struct {
     const char *releases[4];
 } symbols[] = {{"'__rcu_read_",
                 "pfn_valid() uses it since 6.1.76, and in other branches since early 2024",
-                {"470.239.06", "535.161.07", "550.54.14"}}};
+                {"470.239.06", "535.161.07", "550.54.14"}},
+               /* https://github.com/NVIDIA/gpu-operator/issues/729 */
+               {"'rcu_read_unlock_strict'",
+                "kernels without preemption need it since updates of spring 2024",
+                {"535.183.01", "550.90.07"}}};
 
-static size_t symbol_in(const char *error)
+/* Whether a version is of a branch before the row's mended release of it. Branches between those in
+ * the row were never mended; newer ones always were, and of older ones nothing is known. */
+static bool is_before(const char *const *releases, const char *version)
+{
+    unsigned branch = gp_version_major(version), last = 0;
+    for (size_t k = 0; releases[k]; k++) {
+        last = gp_version_major(releases[k]);
+        if (last == branch)
+            return gp_version_compare(version, releases[k]) < 0;
+    }
+    return branch > gp_version_major(releases[0]) && branch < last;
+}
+
+static size_t symbol_in(const char *error, const char *version)
 {
     size_t i = 0;
-    while (i < GP_ARRAY_LEN(symbols) && !strstr(error, symbols[i].symbol))
+    while (i < GP_ARRAY_LEN(symbols) &&
+           !(strstr(error, symbols[i].symbol) && is_before(symbols[i].releases, version)))
         i++;
     return i;
 }
@@ -35,7 +53,7 @@ static bool is_refused_symbol(const char *error)
 
 bool gp_driver_explain_symbol(struct gp_exam *exam, const char *error, const char *version)
 {
-    size_t i = symbol_in(error);
+    size_t i = symbol_in(error, version);
     if (!is_refused_symbol(error))
         return false;
     if (i < GP_ARRAY_LEN(symbols))
@@ -51,12 +69,11 @@ bool gp_driver_explain_symbol(struct gp_exam *exam, const char *error, const cha
     return true;
 }
 
-/* "535.161.07 (of branch 535), 550.54.14": those for these GPUs; "": not known. */
-static const char *releases_for(struct gp_exam *exam, const char *error, const char *version)
+const char *gp_driver_releases_for(struct gp_exam *exam, const char *error, const char *version)
 {
     struct gp_wish wish = gp_driver_wish(exam);
     const char *found = "";
-    size_t i = is_refused_symbol(error) ? symbol_in(error) : GP_ARRAY_LEN(symbols);
+    size_t i = is_refused_symbol(error) ? symbol_in(error, version) : GP_ARRAY_LEN(symbols);
     for (size_t k = 0; i < GP_ARRAY_LEN(symbols) && symbols[i].releases[k]; k++) {
         const char *release = symbols[i].releases[k];
         unsigned branch = gp_version_major(release);
@@ -70,7 +87,7 @@ static const char *releases_for(struct gp_exam *exam, const char *error, const c
 void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *build)
 {
     struct gp_wish wish = gp_driver_wish(exam);
-    const char *releases = releases_for(exam, build->error, build->version);
+    const char *releases = gp_driver_releases_for(exam, build->error, build->version);
     unsigned newest = wish.last > 0 ? wish.last : gp_driver_long_term()->branch;
     if (!gp_driver_explain_symbol(exam, build->error, build->version))
         gp_exam_why(exam,

@@ -51,26 +51,15 @@ static bool report_nouveau(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 
 /* ---- rejected modules ---- */
 
-/* The log of a driver container's pod,
- * "/var/log/pods/gpu-operator_nvidia-driver-daemonset-k8z5q_3d0f7a2e-…/nvidia-driver-ctr/4.log", in
- * which NVIDIA's installer could not load its module; NULL: there is none. */
+/* The log of the driver container, if NVIDIA's installer could not load its module there; NULL: it
+ * does not say so. */
 static const char *failed_pod(struct gp_exam *exam)
 {
-    enum { MOST = 1 << 18 };
-    static const char *const pods[] = {"_nvidia-driver-daemonset-", "_nvidia-gpu-driver-"};
     static const char words[] = "Unable to load the kernel module";
-    const char *paths[GP_POD_LOGS];
-    const size_t n = gp_pod_logs(exam, paths);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < GP_ARRAY_LEN(pods); k++) {
-            size_t size = 0;
-            const char *text = strstr(paths[i], pods[k]) ? gp_files_tail(&exam->files, &exam->arena,
-                                                                         paths[i], MOST, &size)
-                                                         : NULL;
-            if (text && memmem(text, size, words, strlen(words)))
-                return paths[i];
-        }
-    return NULL;
+    struct gp_pod_log log;
+    bool is_failed =
+        gp_pod_read_driver(exam, &log) && memmem(log.text, log.size, words, sizeof(words) - 1);
+    return is_failed ? log.path : NULL;
 }
 
 /* The kernel's line that names the program whose module it rejected, if that was NVIDIA's
@@ -182,8 +171,10 @@ bool gp_driver_report_operator(struct gp_exam *exam, const struct gp_pci_gpu *gp
     if (report_nouveau(exam, gpu))
         return true;
     bool is_free = !gpu->driver[0] || strcmp(gpu->driver, "nouveau") == 0;
-    return is_free && gp_driver_find_refusal(exam, &where, &text) &&
-           (report_container(exam, where, text) || report_installer(exam, where, text));
+    bool is_refused = is_free && gp_driver_find_refusal(exam, &where, &text);
+    return (is_refused && report_container(exam, where, text)) ||
+           (is_free && gp_driver_report_container(exam, gpu)) ||
+           (is_refused && report_installer(exam, where, text));
 }
 
 void gp_driver_warn_of_rejection(struct gp_exam *exam)

@@ -1,6 +1,7 @@
 #include "doctor/readers/podlogs.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,4 +59,111 @@ size_t gp_pod_logs(struct gp_exam *exam, const char *ret_paths[GP_POD_LOGS])
             count += logs_of_pod(exam, gp_exam_text(exam, "%s/%s", pods, names[i]),
                                  ret_paths + count, GP_POD_LOGS - count);
     return count;
+}
+
+/* ---- the driver container ---- */
+
+/* "…/POD_UID/nvidia-driver-ctr/4.log", or as a link "…/POD_NAMESPACE_nvidia-driver-ctr-ID.log". On
+ * OpenShift another container of the pod compiles. The pod has more, which only wait. */
+static bool is_of_driver(const char *path)
+{
+    static const char *const pods[] = {"nvidia-driver-daemonset-", "nvidia-gpu-driver-"},
+                             *const containers[] = {"nvidia-driver-ctr",
+                                                    "openshift-driver-toolkit-ctr"};
+    bool is_pod = false, is_container = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(pods); i++) {
+        const char *at = strstr(path, pods[i]);
+        is_pod = is_pod || (at && at > path && strchr("/_", at[-1]));
+        is_container = is_container || strstr(path, containers[i]);
+    }
+    return is_pod && is_container;
+}
+
+/* The time of its last line, "2024-05-27T07:14:55"; "": unknown. */
+static const char *last_time(struct gp_exam *exam, const char *text, size_t size)
+{
+    enum { STAMP = 19 };
+    static const char mark[] = "\"time\":\"";
+    const char *end = text + size, *line, *time = "";
+    size_t n;
+    for (struct gp_lines lines = gp_lines_of(text, size); gp_lines_next(&lines, &line, &n);) {
+        const char *at = memmem(line, n, mark, sizeof(mark) - 1);
+        const char *stamp = at ? at + sizeof(mark) - 1 : line;
+        if (end - stamp >= STAMP && stamp[0] == '2' && stamp[4] == '-')
+            time = stamp;
+    }
+    return time[0] ? gp_exam_text(exam, "%.*s", (int)STAMP, time) : "";
+}
+
+/* Docker's lines: {"log":"text\n","stream":"stdout","time":"…"} */
+static size_t copy_json(char *to, const char *from, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n && from[i] != '"'; i++) {
+        bool is_escaped = from[i] == '\\' && i + 1 < n;
+        i += is_escaped;
+        if (!is_escaped || !strchr("nrtu", from[i]))
+            to[count++] = from[i];
+        else if (from[i] == 't')
+            to[count++] = ' ';
+    }
+    return count;
+}
+
+/* Those of other engines: "2024-05-27T07:14:40.204118204Z stderr F text" */
+static size_t copy_text(char *to, const char *from, size_t n)
+{
+    static const char *const marks[] = {" stdout F ", " stderr F ", " stdout P ", " stderr P "};
+    enum { LONGEST = 40, MARK = 10 };
+    for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++) {
+        const char *at = memmem(from, n < LONGEST + MARK ? n : LONGEST + MARK, marks[i], MARK);
+        size_t skipped = at ? (size_t)(at - from) + MARK : 0;
+        from += skipped;
+        n -= skipped;
+        if (skipped > 0)
+            break;
+    }
+    memcpy(to, from, n);
+    return n;
+}
+
+static void strip(struct gp_exam *exam, struct gp_pod_log *log)
+{
+    static const char json[] = "{\"log\":\"";
+    char *to = gp_arena_alloc(&exam->arena, log->size + 2, 1);
+    const char *line;
+    size_t n, size = 0;
+    if (!to)
+        return;
+    for (struct gp_lines lines = gp_lines_of(log->text, log->size);
+         gp_lines_next(&lines, &line, &n);) {
+        bool is_json = n > sizeof(json) && memcmp(line, json, sizeof(json) - 1) == 0;
+        size += is_json ? copy_json(to + size, line + sizeof(json) - 1, n - (sizeof(json) - 1))
+                        : copy_text(to + size, line, n);
+        to[size++] = '\n';
+    }
+    to[size] = '\0';
+    log->text = to;
+    log->size = size;
+}
+
+bool gp_pod_read_driver(struct gp_exam *exam, struct gp_pod_log *ret)
+{
+    enum { MOST = 1 << 18 };
+    const char *paths[GP_POD_LOGS], *newest = NULL;
+    const size_t n = gp_pod_logs(exam, paths);
+    for (size_t i = 0; i < n; i++) {
+        size_t size = 0;
+        const char *text = is_of_driver(paths[i])
+                               ? gp_files_tail(&exam->files, &exam->arena, paths[i], MOST, &size)
+                               : NULL;
+        const char *time = text && size > 0 ? last_time(exam, text, size) : "";
+        if (!text || size == 0 || (newest && strcmp(time, newest) <= 0))
+            continue;
+        newest = time;
+        *ret = (struct gp_pod_log){paths[i], text, size};
+    }
+    if (newest)
+        strip(exam, ret);
+    return newest;
 }

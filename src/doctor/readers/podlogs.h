@@ -2,6 +2,7 @@
 #ifndef GP_DOCTOR_READERS_PODLOGS_H
 #define GP_DOCTOR_READERS_PODLOGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct gp_exam;
@@ -10,5 +11,14 @@ enum { GP_POD_LOGS = 64 };
 
 /* Their number; the paths are in the exam's arena. */
 size_t gp_pod_logs(struct gp_exam *exam, const char *ret_paths[GP_POD_LOGS]);
+
+struct gp_pod_log {
+    const char *path, *text; /* without what the container engine writes around each line */
+    size_t size;
+};
+
+/* What the driver container of NVIDIA's GPU Operator has printed since it was last started; false:
+ * there is no log of it. */
+bool gp_pod_read_driver(struct gp_exam *exam, struct gp_pod_log *ret);
 
 #endif

@@ -1,0 +1,246 @@
+/* Why the driver container of NVIDIA's GPU Operator has loaded no driver on this node, by the log
+ * of its pod: a finding of driver.installed. */
+#include "doctor/checks/driver.h"
+#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/driver_wish.h"
+#include "doctor/lines.h"
+#include "doctor/offer.h"
+#include "doctor/readers/log.h"
+#include "doctor/readers/modules.h"
+#include "doctor/readers/podlogs.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+enum { LINE = 300 };
+
+/* The container's own words, of its scripts for Ubuntu and for RHEL and OpenShift, and of the
+ * package managers that these call; the first row that fits counts. */
+static const struct {
+    const char *words[6];
+    const char *summary, *why, *fix;
+} reasons[] = {
+    {{"Key was rejected by service", "Required key not available", "loading is restricted"},
+     "the kernel rejects its module, which is not signed with a key that this node trusts",
+     "With Secure Boot on, the kernel loads only modules signed with a key that it knows.",
+     "use precompiled driver images, whose modules are signed: driver.usePrecompiled=true, and the "
+     "branch as driver.version; or turn Secure Boot off in the firmware settings of the node"},
+    {{"entitlement may be improperly deployed", "This system is not registered",
+      "subscription-manager register"},
+     "it may not use Red Hat's repositories",
+     "It installs the headers of the node's kernel from there, which needs a subscription "
+     "(entitlement) in the cluster.",
+     "give the cluster the entitlement; on OpenShift 4.10 and later let the Operator use the "
+     "driver "
+     "toolkit, which needs none (operator.use_ocp_driver_toolkit of the ClusterPolicy)"},
+    {{"failed to reach RHEL package repositories", "Temporary failure resolving",
+      "Could not resolve host", "Failed to download metadata for repo", "Could not connect to"},
+     "it cannot reach the repositories of packages",
+     "It installs the headers of the node's kernel from the distribution's repositories.",
+     "let the node's pods resolve and reach them, or give the driver container a proxy or a "
+     "mirror: "
+     "HTTPS_PROXY in driver.env, driver.repoConfig.configMapName"},
+    {{"Could not resolve Linux kernel version", "Unable to locate package linux-",
+      "Unable to find a match: kernel-", "Could not locate Linux kernel version string",
+      "Couldn't find any package by glob 'linux-"},
+     "it finds no packages for this node's kernel",
+     "It compiles the module with the headers of exactly the running kernel, which the "
+     "repositories "
+     "of its system do not have: the kernel is of another release or origin, or was withdrawn.",
+     "boot the node with a kernel that the repositories of its release have, such as their newest; "
+     "for a kernel of a cloud or a vendor, give the container the repository with its headers: "
+     "driver.repoConfig.configMapName"},
+    {{"could not insert 'nvidia'", "Unable to load the kernel module"},
+     "the kernel does not load the module that it built",
+     "The kernel's log of that time says why: another driver has the GPU, the GPU is not supported "
+     "by this release, or the module does not fit the kernel.",
+     "see the kernel's messages on the node (sudo dmesg), and have them explained by gpulse "
+     "explain"},
+};
+
+static const char *has(const struct gp_pod_log *log, const char *words)
+{
+    return memmem(log->text, log->size, words, strlen(words));
+}
+
+/* The line that some words are in. */
+static const char *line_at(struct gp_exam *exam, const struct gp_pod_log *log, const char *at)
+{
+    const char *start = at, *end = memchr(at, '\n', (size_t)(log->text + log->size - at));
+    while (start > log->text && start[-1] != '\n')
+        start--;
+    size_t n = (size_t)((end ? end : log->text + log->size) - start);
+    return gp_exam_text(exam, "%.*s", n < LINE ? (int)n : LINE, start);
+}
+
+/* "Starting installation of NVIDIA driver version 535.129.03 for Linux kernel version …"; "": it is
+ * not stated. */
+static const char *version_of(struct gp_exam *exam, const struct gp_pod_log *log)
+{
+    static const char *const marks[] = {"NVIDIA driver version ", "NVIDIA driver branch ",
+                                        "NVIDIA-Linux-x86_64-", "NVIDIA-Linux-aarch64-"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++) {
+        const char *at = has(log, marks[i]);
+        at = at ? at + strlen(marks[i]) : "";
+        size_t n = strspn(at, "0123456789.");
+        if (n > 0)
+            return gp_exam_text(exam, "%.*s", (int)n, at);
+    }
+    return "";
+}
+
+static void offer_node(struct gp_exam *exam)
+{
+    gp_exam_advice(exam, "or install the driver on the node, as its image, and set "
+                         "driver.enabled=false in the Operator; that is for all nodes");
+    gp_exam_link(exam, "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/"
+                       "troubleshooting.html");
+}
+
+static const char *words_of(struct gp_exam *exam, const char *version)
+{
+    return gp_exam_text(exam, "the driver container of the GPU Operator%s%s",
+                        version[0] ? " with driver " : "", version);
+}
+
+/* The GPU is of a generation that this release knows nothing of, or no longer. */
+static bool report_misfit(struct gp_exam *exam, const struct gp_pod_log *log,
+                          const struct gp_pci_gpu *gpu, const char *version)
+{
+    struct gp_wish wish = gp_driver_wish(exam);
+    const char *why = gp_driver_misfit(exam, gpu, version, false, false);
+    if (!version[0] || !why)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "%s cannot drive %s", words_of(exam, version),
+                   gp_driver_gpu_words(exam, gpu));
+    gp_exam_evidence(exam, log->path, "driver %s", version);
+    gp_exam_why(exam, "Driver %s.", why);
+    gp_exam_advice(exam, "set driver.version in the Operator to a release of branch %u",
+                   wish.last > 0 ? wish.last : gp_driver_long_term()->branch);
+    offer_node(exam);
+    return true;
+}
+
+static void fix_release(struct gp_exam *exam, const char *error, const char *version)
+{
+    struct gp_wish wish = gp_driver_wish(exam);
+    const char *releases = gp_driver_releases_for(exam, error, version);
+    unsigned newest = wish.last > 0 ? wish.last : gp_driver_long_term()->branch;
+    gp_exam_advice(exam,
+                   "set driver.version in the Operator to %s, for which NVIDIA has a driver image "
+                   "of this system, or update the Operator, which has a newer one as its default",
+                   releases[0]
+                       ? releases
+                       : gp_exam_text(exam, "a newer release, such as of branch %u", newest));
+    gp_exam_command(exam, "what it is now",
+                    "kubectl get clusterpolicies.nvidia.com -o "
+                    "jsonpath='{.items[*].spec.driver.version}'");
+    gp_exam_advice(exam,
+                   "or, until then, boot the kernel that it was last built for, and hold back "
+                   "updates of the kernel (in a managed cluster: the node image before)");
+}
+
+/* It compiles the module for the kernel of the node. */
+static bool report_build(struct gp_exam *exam, const struct gp_pod_log *log, const char *version)
+{
+    static const char begin[] = "Compiling NVIDIA driver kernel modules",
+                      end[] = "Relinking NVIDIA driver kernel modules";
+    const char *start = has(log, begin), *line = "";
+    size_t n = 0;
+    if (!start || has(log, end) ||
+        !gp_modules_first_error(start, log->size - (size_t)(start - log->text), &line, &n))
+        return false;
+    const char *error = gp_exam_text(exam, "%.*s", n < LINE ? (int)n : LINE, line);
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "%s fails: its module does not compile for this node's kernel, %s",
+                   words_of(exam, version), exam->machine.kernel);
+    gp_exam_evidence(exam, log->path, "%s", error);
+    if (!gp_driver_explain_symbol(exam, error, version))
+        gp_exam_why(exam, "The driver is older than the kernel, or than the container's compiler; "
+                          "an update of the node's kernel suffices for that.");
+    fix_release(exam, error, version);
+    offer_node(exam);
+    return true;
+}
+
+static bool report_reason(struct gp_exam *exam, const struct gp_pod_log *log, const char *version)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(reasons); i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(reasons[i].words) && reasons[i].words[k]; k++) {
+            const char *at = has(log, reasons[i].words[k]);
+            if (!at)
+                continue;
+            gp_exam_report(exam, GP_VERDICT_FAIL, "%s fails: %s", words_of(exam, version),
+                           reasons[i].summary);
+            gp_exam_evidence(exam, log->path, "%s", line_at(exam, log, at));
+            gp_exam_why(exam, "%s", reasons[i].why);
+            gp_exam_advice(exam, "%s", reasons[i].fix);
+            offer_node(exam);
+            return true;
+        }
+    return false;
+}
+
+/* It is at work, or has stopped for another reason: when it ends, it unmounts what it has mounted.
+ */
+static void report_other(struct gp_exam *exam, const struct gp_pod_log *log, const char *version)
+{
+    static const char ended[] = "Unmounting NVIDIA driver rootfs...";
+    const char *last = log->text, *line, *error = "";
+    size_t n;
+    for (struct gp_lines lines = gp_lines_of(log->text, log->size);
+         gp_lines_next(&lines, &line, &n);)
+        last = n > 0 ? line : last;
+    last = line_at(exam, log, last);
+    bool is_ended = strcmp(last, ended) == 0;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   is_ended ? "%s has stopped without having loaded it"
+                            : "%s has not loaded it yet",
+                   words_of(exam, version));
+    if (gp_modules_first_error(log->text, log->size, &error, &n))
+        gp_exam_evidence(exam, log->path, "%.*s", n < LINE ? (int)n : LINE, error);
+    gp_exam_evidence(exam, log->path, "the last line: %s", last);
+    gp_exam_why(exam,
+                "The node's driver comes from this container, which compiles it and loads it.");
+    if (!is_ended)
+        gp_exam_advice(exam, "wait until it is ready, which takes minutes where it compiles");
+    gp_exam_advice(exam, "if it keeps restarting: have the first error in its log explained by "
+                         "gpulse explain (kubectl logs -p)");
+    offer_node(exam);
+}
+
+/* The kubelet could not get its image: then there is no log of the container. */
+static bool report_image(struct gp_exam *exam)
+{
+    const struct gp_log_known *known = gp_log_known_of(exam, "k8s.driver-image");
+    if (!known)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the driver container of the GPU Operator does not start: its image cannot be "
+                   "pulled");
+    gp_exam_evidence(exam, known->where, "%s", known->text);
+    gp_exam_why(exam, "There are images for some releases of the driver on some systems; with "
+                      "driver.usePrecompiled=true, only for some kernels.");
+    gp_exam_advice(exam,
+                   "not found: set driver.version in the Operator to one that NVIDIA's catalog "
+                   "(NGC) has for this node's system, or driver.usePrecompiled=false; "
+                   "otherwise: let the node reach the registry, or correct the pull secret");
+    offer_node(exam);
+    return true;
+}
+
+bool gp_driver_report_container(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    static const char done[] = "Done, now waiting for signal";
+    struct gp_pod_log log;
+    if (!gp_pod_read_driver(exam, &log))
+        return report_image(exam);
+    if (has(&log, done))
+        return false;
+    const char *version = version_of(exam, &log);
+    (void)gp_log_known_of(exam, "k8s.operator-kernel,k8s.operator-busy");
+    if (!report_misfit(exam, &log, gpu, version) && !report_build(exam, &log, version) &&
+        !report_reason(exam, &log, version))
+        report_other(exam, &log, version);
+    return true;
+}
