@@ -13,7 +13,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-ONE = ["title", "cause", "check", "look", "fix", "source", "case", "generic", "log"]
+ONE = ["title", "cause", "check", "look", "found", "fix", "source", "case", "generic", "log"]
 MANY = ["match", "unless", "example", "maybe"]
 NEEDED = ["title", "match", "cause", "fix", "source", "example"]
 SHORTEST = 6  # characters of the longest piece of a pattern: the window by which lines are searched
@@ -137,8 +137,8 @@ def read_entry(entry, items, path, is_code):
         if key in ONE and texts[key]:
             raise Bad(f"{where}: a second {key}")
         texts[key].append((where, value))
-    if is_code and set(k for k in texts if texts[k]) - {"maybe", "check", "look", "log"}:
-        raise Bad(f"{entry.where}: {entry.id} is in data/tables: only maybe, check, look and log are added here")
+    if is_code and set(k for k in texts if texts[k]) - {"maybe", "check", "look", "found", "log"}:
+        raise Bad(f"{entry.where}: {entry.id} is in data/tables: only maybe, check, look, found and log are added here")
     for key in [] if is_code else NEEDED:
         if not texts[key]:
             raise Bad(f"{entry.where}: [{entry.id}] has no {key}")
@@ -313,7 +313,7 @@ def write(out, entries, families, patterns):
     for e in order:
         v = e.values
         texts = ", ".join(quote(t) for t in (e.id, e.family, v["title"], e.name, v["cause"],
-                                            e.maybe, v["check"], v["look"], v["fix"],
+                                            e.maybe, v["check"], v["look"], v["found"], v["fix"],
                                             v["source"]))
         out.append(f"    {{{texts}, {first}, {len(e.unless)}, GP_VERDICT_{VERDICTS[v['log']]}}},\n")
         first += len(e.unless)

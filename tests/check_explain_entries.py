@@ -57,7 +57,7 @@ CASES = [
          id="x.y", match="quite unheard of", example="quite unheard of"),
      "the maybe has 'perhaps': it is printed after \"maybe\" already"),
     ("a code that is a table's", "\n[cuda.700]\ncause = something\n",
-     "cuda.700 is in data/tables: only maybe, check, look and log are added here"),
+     "cuda.700 is in data/tables: only maybe, check, look, found and log are added here"),
     ("no section", "\n[x y]\n", "[x y] is no section"),
     ("neither key nor section", "\nabc\n", "neither [id] nor key = value"),
     ("a control character", "\n# \x07\n", "a control character"),

@@ -23,6 +23,7 @@ struct gp_error_entry {
     const char *maybe;  /* what else usually is behind it, though the line does not prove it */
     const char *check;  /* how to tell apart what it can be */
     const char *look; /* comma list of checks and groups of the doctor that can tell on a machine */
+    const char *found; /* those of them of which a note is what the line is about */
     const char *fix;
     const char *source;
     uint16_t first_unless, unless_count; /* in gp_unless: patterns of lines that it is not about */

@@ -280,6 +280,8 @@ static void run_driver_floor(struct gp_exam *exam)
     }
     if (exam->last == before)
         check_image(exam, &nv);
+    if (exam->last == before || exam->last->verdict < GP_VERDICT_WARN)
+        gp_check_cuda_ptx(exam, exam->last != before);
 }
 
 /* ---- cuDNN ---- */

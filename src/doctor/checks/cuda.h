@@ -21,6 +21,10 @@ bool gp_cuda_torch(struct gp_exam *exam, struct gp_torch *ret);
 /* Whether CUDA sees no GPU with this CUDA_VISIBLE_DEVICES; false also if that is unknown. */
 bool gp_cuda_mask_is_empty(struct gp_exam *exam, const char *mask);
 
+/* cuda_ptx.c: the part of cuda.driver_floor on frameworks: whether the driver compiles PTX of their
+ * CUDA; with is_told that is said of a toolkit already. */
+void gp_check_cuda_ptx(struct gp_exam *exam, bool is_told);
+
 /* cuda_fix.c: adds the commands that install the toolkit of this version, "12.4.1". */
 void gp_cuda_fix_toolkit(struct gp_exam *exam, const char *version);
 

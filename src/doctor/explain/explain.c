@@ -81,6 +81,7 @@ bool gp_explain_entry(const struct gp_error_entry *entry, struct gp_explanation 
         .note = "",
         .check = entry->check,
         .look = entry->look,
+        .found = entry->found,
         .family = entry->family,
         .fault = "",
         .advice = entry->fix,

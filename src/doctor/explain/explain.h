@@ -19,6 +19,7 @@ struct gp_explanation {
     const char *note;
     const char *check;  /* how to tell apart what it can be */
     const char *look;   /* comma list of checks of the doctor that can tell on a machine */
+    const char *found;  /* those of them of which a note is what this is about; "" or NULL */
     const char *family; /* of its entry: the file in data/explain */
     const char *fault;  /* "application", "driver", "hardware", "unclear" */
     const char *advice; /* what to do */

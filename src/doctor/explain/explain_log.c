@@ -109,7 +109,7 @@ static void add_known(struct gp_explain_run *e, const struct gp_known_error *kno
         gp_strbuf_addf(&e->sb, "      check: %s\n", explanation->check);
     if (explanation->advice[0])
         gp_strbuf_addf(&e->sb, "      -> %s\n", explanation->advice);
-    gp_look_add_text(&e->sb, exam, explanation->look);
+    gp_look_add_text(&e->sb, exam, explanation);
 }
 
 static void on_known(void *context, const struct gp_known_errors *errors)

@@ -111,7 +111,7 @@ void gp_known_errors_add_text(struct gp_strbuf *sb, const struct gp_known_errors
         if (known->repeats > 0)
             gp_strbuf_addf(sb, "      and %" PRIu64 " more like it\n", known->repeats);
         gp_doctor_add_explanation(sb, &known->explanation, has_sources);
-        gp_look_add_text(sb, exam, known->explanation.look);
+        gp_look_add_text(sb, exam, &known->explanation);
     }
     if (errors->count == 0)
         add_unknown(sb, errors);

@@ -2,6 +2,7 @@
 
 #include "base/strbuf.h"
 #include "doctor/exam.h"
+#include "doctor/explain/explain.h"
 #include "doctor/explain/log_errors.h"
 #include "doctor/report.h"
 
@@ -36,6 +37,12 @@ static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, 
 static bool is_problem(const struct gp_finding *f)
 {
     return f->verdict >= GP_VERDICT_WARN;
+}
+
+/* What is harmless to most programs, but has a remedy: with such a line it is the problem. */
+static bool is_cause(const struct gp_finding *f)
+{
+    return is_problem(f) || (f->verdict < GP_VERDICT_SKIP && !f->is_empty && f->fixes);
 }
 
 /* What is no problem by itself can be why the line was printed. */
@@ -124,10 +131,16 @@ static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam, con
     gp_strbuf_fini(&text);
 }
 
-void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks)
+void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
+                      const struct gp_explanation *explanation)
 {
+    const char *checks = explanation->look, *found = explanation->found;
     if (!exam || !checks[0])
         return;
+    if (found && count(exam, found, is_cause) > 0) {
+        add_findings(sb, exam, found, is_cause, "here");
+        return;
+    }
     if (count(exam, checks, is_problem) > 0) {
         add_findings(sb, exam, checks, is_problem, "here");
         return;

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 struct gp_exam;
+struct gp_explanation;
 struct gp_known_errors;
 struct gp_strbuf;
 
@@ -18,9 +19,11 @@ typedef const struct gp_exam *gp_look_at(void *context, const char *checks);
 const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_at *look,
                                   void *context);
 
-/* What the checks in a comma list found: warnings and failures with their fixes or, if there are
- * none, how many passed, or what could not be looked at, and why; nothing if the exam is NULL. */
-void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks);
+/* What the checks of an explanation found: warnings and failures with their fixes, or notes that it
+ * takes for its cause; if there are none, how many passed, or what could not be looked at, and why;
+ * nothing if the exam is NULL. */
+void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
+                      const struct gp_explanation *explanation);
 
 /* An array of check, status and summary; null: nothing was looked at. */
 json_t *gp_look_json(const struct gp_exam *exam, const char *checks);
