@@ -7,6 +7,7 @@
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/searchpath.h"
+#include "doctor/readers/used.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -103,6 +104,35 @@ static void check_release(struct gp_exam *exam, const struct gp_pyenv *env)
     gp_exam_pip(exam, env, GP_PIP_ADD, "", gp_exam_text(exam, "triton==%s", wanted));
 }
 
+/* The package other than PyTorch that requires Triton; NULL: none. */
+static const struct gp_pypackage *user_of(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    struct gp_requirement wanted;
+    for (size_t i = 0; i < env->count; i++) {
+        const struct gp_pypackage *package = &env->packages[i];
+        const char *file = gp_exam_text(exam, "%s/METADATA", package->entry);
+        const char *text = package->is_conda || strcmp(package->name, "torch") == 0
+                               ? NULL
+                               : gp_pyenv_text(exam, env, file);
+        while (text && (text = gp_requirement_next(text, &wanted)))
+            if (strcmp(wanted.name, "triton") == 0 && !wanted.is_extra)
+                return package;
+    }
+    return NULL;
+}
+
+/* What compiles with Triton here; NULL: nothing is known to. It comes with each PyTorch, and most
+ * programs do without. */
+static const char *use_of(struct gp_exam *exam, const struct gp_pyenv *env, const char **ret_words)
+{
+    static const char *const words[] = {"torch.compile", "import triton", "from triton",
+                                        "torch._dynamo", NULL};
+    const struct gp_pypackage *package = user_of(exam, env);
+    *ret_words =
+        package ? gp_exam_text(exam, "%s requires triton", package->entry) : "compiles with Triton";
+    return package ? env->site : gp_project_program(exam, env, words);
+}
+
 void gp_check_triton(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -115,12 +145,15 @@ void gp_check_triton(struct gp_exam *exam)
         const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");
         if (!triton || gp_version_compare(triton->version, first_without) >= 0)
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN,
+        const char *words, *use = use_of(exam, env, &words);
+        gp_exam_report(exam, use ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                        "Triton %s in %s cannot link its programs: libcuda.so is missing",
                        triton->version, env->prefix);
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/libcuda.so", folder),
                          "missing; only libcuda.so.1 is there");
         gp_exam_evidence(exam, env->site, "%s", triton->entry);
+        if (use)
+            gp_exam_evidence(exam, use, "%s", words);
         gp_exam_why(exam, "torch.compile and programs with Triton fail: \"cannot find -lcuda\", or "
                           "\"libcuda.so cannot found\".");
         const char *quoted = gp_exam_quoted(exam, folder);
