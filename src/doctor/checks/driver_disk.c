@@ -34,8 +34,9 @@ static const struct gp_pci_gpu *first_gpu(const struct gp_machine *m)
     return NULL;
 }
 
-/* Why NVIDIA's .run installer failed: the first error in its log that is known. */
-static void show_installer(struct gp_exam *exam)
+/* Why NVIDIA's .run installer failed: the first error in its log that is known. True: a source file
+ * of the driver does not compile for the running kernel. */
+static bool show_installer(struct gp_exam *exam)
 {
     enum { MOST = 1 << 20 };
     static const char mark[] = "ERROR";
@@ -61,7 +62,7 @@ static void show_installer(struct gp_exam *exam)
         best.details = words;
     }
     if (!best.id[0])
-        return;
+        return false;
     gp_exam_evidence(exam, gp_installer_log, "%s", best.details);
     if (date) /* it may be of long ago */
         gp_exam_evidence(exam, gp_installer_log, "%s", date);
@@ -86,6 +87,7 @@ static void show_installer(struct gp_exam *exam)
     if (wants_headers || is_nouveau || refused)
         gp_exam_advice(exam, "then run the installer again; or, better, install the driver from "
                              "packages:");
+    return build->version && strcmp(best.id, "dkms.api") == 0;
 }
 
 /* A driver that was loaded, as by NVIDIA's GPU Operator, did not support a model that all current
@@ -147,8 +149,7 @@ void gp_driver_check_installed(struct gp_exam *exam)
                          "%s", gpu->driver);
     gp_exam_why(exam, "nvidia-smi, CUDA and everything built on them need NVIDIA's own driver; "
                       "wheels and containers do not include it.");
-    if (!is_taken)
-        show_installer(exam);
+    bool is_unbuilt = !is_taken && show_installer(exam);
     gp_driver_warn_of_rejection(exam);
     if (is_taken)
         gp_driver_fix_other(exam, gpu->driver);
@@ -159,7 +160,8 @@ void gp_driver_check_installed(struct gp_exam *exam)
     }
     if (gp_driver_fix_cloud(exam, gpu))
         return;
-    gp_driver_fix_install(exam);
+    if (!is_unbuilt || !gp_driver_fix_home_made(exam, &in->failed))
+        gp_driver_fix_install(exam);
     if (strcmp(gpu->driver, "nouveau") == 0 && in->nouveau.kind == GP_BLOCK_NONE &&
         gp_files_exist(&exam->files, "/usr/bin/kubelet")) {
         gp_exam_advice(exam, "or, if NVIDIA's GPU Operator is to install it in a container, only "

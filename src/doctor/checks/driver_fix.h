@@ -85,6 +85,10 @@ const char *gp_driver_releases_for(struct gp_exam *exam, const char *error, cons
 struct gp_failed_build;
 void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *build);
 
+/* What to do where it failed for a kernel that is not the distribution's: its packages may be older
+ * than that kernel, too. False: the kernel is. */
+bool gp_driver_fix_home_made(struct gp_exam *exam, const struct gp_failed_build *build);
+
 /* Whether dkms is installed. */
 bool gp_driver_has_dkms(struct gp_exam *exam);
 

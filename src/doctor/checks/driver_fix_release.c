@@ -24,8 +24,8 @@ static const struct {
                 "kernels without preemption need it since updates of spring 2024",
                 {"535.183.01", "550.90.07"}}};
 
-/* Whether a version is of a branch before the row's mended release of it. Branches between those in
- * the row were never mended; newer ones always were, and of older ones nothing is known. */
+/* Whether a version is of a branch before the row's fixed release of it. Branches between those in
+ * the row were never fixed; newer ones always were, and of older ones nothing is known. */
 static bool is_before(const char *const *releases, const char *version)
 {
     unsigned branch = gp_version_major(version), last = 0;
@@ -36,6 +36,15 @@ static bool is_before(const char *const *releases, const char *version)
     }
     return branch > gp_version_major(releases[0]) && branch < last;
 }
+
+/* What a kernel has changed, by the words of an error in the driver's source, and the first release
+ * of each branch that compiles with it. */
+static const struct {
+    const char *kernel, *words[2];
+    const char *releases[3];
+} changes[] = {
+    {"6.19", {"dev_pagemap_ops", "zone_device_page_init"}, {"580.126.18", "595"}},
+};
 
 static size_t symbol_in(const char *error, const char *version)
 {
@@ -69,17 +78,34 @@ bool gp_driver_explain_symbol(struct gp_exam *exam, const char *error, const cha
     return true;
 }
 
+/* The releases that compile where this error was, up to NULL. */
+static const char *const *releases_after(const struct gp_exam *exam, const char *error,
+                                         const char *version)
+{
+    static const char *const none[] = {NULL};
+    size_t s = is_refused_symbol(error) ? symbol_in(error, version) : GP_ARRAY_LEN(symbols);
+    for (size_t i = 0; i < GP_ARRAY_LEN(changes); i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(changes[i].words); k++)
+            if (gp_version_compare(exam->machine.kernel, changes[i].kernel) >= 0 &&
+                strstr(error, changes[i].words[k]))
+                return changes[i].releases;
+    return s < GP_ARRAY_LEN(symbols) ? symbols[s].releases : none;
+}
+
 const char *gp_driver_releases_for(struct gp_exam *exam, const char *error, const char *version)
 {
     struct gp_wish wish = gp_driver_wish(exam);
     const char *found = "";
-    size_t i = is_refused_symbol(error) ? symbol_in(error, version) : GP_ARRAY_LEN(symbols);
-    for (size_t k = 0; i < GP_ARRAY_LEN(symbols) && symbols[i].releases[k]; k++) {
-        const char *release = symbols[i].releases[k];
-        unsigned branch = gp_version_major(release);
-        if (gp_version_compare(release, version) > 0 && gp_wish_fits(&wish, branch))
-            found = gp_exam_text(exam, "%s%s%s or later of branch %u", found, found[0] ? ", " : "",
-                                 release, branch);
+    for (const char *const *r = releases_after(exam, error, version); *r; r++) {
+        unsigned branch = gp_version_major(*r);
+        bool is_other = branch != gp_version_major(version);
+        if (!gp_wish_fits(&wish, branch) || (!is_other && gp_version_compare(*r, version) <= 0) ||
+            (is_refused_symbol(error) && gp_version_compare(*r, version) <= 0))
+            continue;
+        found = strchr(*r, '.') ? gp_exam_text(exam, "%s%s%s or later of branch %u", found,
+                                               found[0] ? ", " : "", *r, branch)
+                                : gp_exam_text(exam, "%s%sany of branch %u", found,
+                                               found[0] ? ", " : "", branch);
     }
     return found;
 }
@@ -94,11 +120,15 @@ void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *b
                     "The source of driver %s does not compile for this kernel: it is older than "
                     "the kernel, or than the compiler.",
                     build->version);
+    bool is_whole = strstr(releases, gp_exam_text(exam, "branch %u", newest));
     if (releases[0])
-        gp_exam_advice(exam,
-                       "run the .run installer of a release that builds, with --dkms: %s, or one "
-                       "of a newer branch that supports the GPU, such as %u",
-                       releases, newest);
+        gp_exam_advice(exam, "run the .run installer of a release that builds, with --dkms: %s%s",
+                       releases,
+                       is_whole ? ""
+                                : gp_exam_text(exam,
+                                               ", or one of a newer branch that supports the GPU, "
+                                               "such as %u",
+                                               newest));
     else if (gp_version_major(build->version) < newest)
         gp_exam_advice(exam,
                        "run the .run installer of a newer release that supports the GPU, as of "
@@ -109,6 +139,30 @@ void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *b
                        "run the .run installer of the newest release of branch %u, with --dkms: "
                        "it may be adapted to this kernel",
                        newest);
+}
+
+bool gp_driver_fix_home_made(struct gp_exam *exam, const struct gp_failed_build *build)
+{
+    const char *older = gp_kernels_older(exam), *kernel = exam->machine.kernel;
+    if (!gp_kernels_is_home_made(exam))
+        return false;
+    gp_exam_evidence(exam, "/proc/version", "kernel %s was not built by %s", kernel,
+                     exam->machine.distro_name);
+    if (older[0]) {
+        gp_exam_advice(exam,
+                       "boot kernel %s, which is installed, from the boot menu, and install the "
+                       "driver there:",
+                       older);
+        gp_driver_fix_install(exam);
+        gp_exam_advice(exam, "or stay with kernel %s, and:", kernel);
+    }
+    gp_driver_fix_release(exam, build);
+    if (!is_refused_symbol(build->error))
+        gp_exam_why(exam,
+                    "The source of driver %s does not compile for this kernel: it is older than "
+                    "the kernel. So may the packages of %s be, which are made for its own kernels.",
+                    build->version, exam->machine.distro_name);
+    return true;
 }
 
 /* Ubuntu's releases before 18.04, and what was built on them, call the packages differently, and

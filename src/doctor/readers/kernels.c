@@ -111,6 +111,35 @@ bool gp_kernels_is_own(struct gp_exam *exam, const char *kernel)
            strncmp(package, cachyos, sizeof(cachyos) - 1) != 0;
 }
 
+bool gp_kernels_is_home_made(struct gp_exam *exam)
+{
+    static const char *const builders[] = {"(buildd@", "(debian-kernel@", "(build@", "(jenkins@"};
+    const struct gp_machine *m = &exam->machine;
+    char line[1024];
+    if ((strcmp(m->distro_id, "debian") != 0 && strcmp(m->distro_id, "ubuntu") != 0) ||
+        m->container || gp_kernels_is_proxmox(m->kernel) ||
+        !gp_files_line(&exam->files, "/proc/version", line, sizeof(line)) || !strchr(line, '@'))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(builders); i++)
+        if (strstr(line, builders[i]))
+            return false;
+    return true;
+}
+
+const char *gp_kernels_older(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *found = "";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, gp_install_of(exam)->modules, &names);
+    for (long i = 0; i < n; i++)
+        if (gp_version_compare(names[i], m->kernel) < 0 &&
+            gp_version_compare(names[i], found) > 0 && !gp_kernels_is_of_others(names[i]) &&
+            gp_files_exist(&exam->files, gp_exam_text(exam, "/boot/vmlinuz-%s", names[i])))
+            found = names[i];
+    return found;
+}
+
 bool gp_kernels_has_built_in(struct gp_exam *exam, const char *module)
 {
     const char *path = gp_exam_text(exam, "%s/%s/modules.builtin", gp_install_of(exam)->modules,
