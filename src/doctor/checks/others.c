@@ -555,6 +555,7 @@ void gp_check_python_others(struct gp_exam *exam)
         check_cudnn(exam, env);
         bool has_torch = gp_pyenv_torch(exam, env, &torch) && torch.version[0];
         if (has_torch) {
+            gp_check_nccl_graph(exam, env, &torch, &nv);
             gp_check_torch_pins(exam, env, &torch);
             gp_check_torch_extensions(exam, env, &torch);
             gp_check_bitsandbytes(exam, env, &torch);

@@ -56,10 +56,28 @@ static bool is_too_old(const struct gp_exam *exam, const char *version)
     return is_known;
 }
 
+/* What a package requires in exactly one version besides PyTorch, and what is compiled for a
+ * PyTorch, too: it changes together with that, " xformers==0.0.23.post1". */
+static const char *others_for(struct gp_exam *exam, const struct gp_pyenv *env,
+                              const struct gp_pypackage *package)
+{
+    static const char xformers[] = "xformers";
+    const char *words = "";
+    struct gp_requirement wanted;
+    const char *text = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", package->entry));
+    const struct gp_pypackage *other = gp_pyenv_package(env, xformers);
+    while (other && !other->is_conda && (text = gp_requirement_next(text, &wanted)))
+        if (strcmp(wanted.name, xformers) == 0 && wanted.version[0] && !wanted.is_extra &&
+            !is_same(other->version, wanted.version))
+            words = gp_exam_text(exam, " %s==%s", xformers, wanted.version);
+    return words;
+}
+
 /* Packages that belong to PyTorch must match it; for packages built on it, PyTorch must match them:
  * `wanted`, for the CUDA of the installed one. */
-static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
-                     const struct gp_pypackage *package, const char *wanted)
+void gp_torch_mend_pin(struct gp_exam *exam, const struct gp_pyenv *env,
+                       const struct gp_torch *torch, const struct gp_pypackage *package,
+                       const char *wanted)
 {
     if (strncmp(package->name, "torch", 5) == 0)
         gp_exam_torch(exam, env, "the version for this PyTorch",
@@ -71,8 +89,8 @@ static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const str
             exam, env, package, torch,
             gp_exam_text(exam, "PyTorch %s has no kernels for this GPU: a newer version", wanted));
     else if (gp_build_is_there(GP_FRAMEWORK_TORCH, wanted, torch->cuda))
-        gp_exam_torch(exam, env, "the PyTorch that it needs", gp_torch_release(exam, wanted),
-                      gp_torch_index(exam, torch->cuda));
+        gp_exam_torch_with(exam, env, "the PyTorch that it needs", gp_torch_release(exam, wanted),
+                           others_for(exam, env, package), gp_torch_index(exam, torch->cuda));
     else
         gp_exam_pip(exam, env, GP_PIP_ADD, "with the PyTorch that it needs",
                     gp_exam_text(exam, "%s==%.*s", package->name,
@@ -130,7 +148,7 @@ static void check_numbers(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_exam_evidence(exam, env->site, "%s", package->entry);
     gp_exam_why(exam, "Its compiled code does not match: the import fails, or operators are "
                       "missing (\"operator torchvision::nms does not exist\").");
-    mend_pin(exam, env, torch, package, release);
+    gp_torch_mend_pin(exam, env, torch, package, release);
 }
 
 /* conda has seen to it that they fit, whatever their numbers say. */
@@ -171,7 +189,7 @@ static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
         gp_exam_why(exam, is_close ? "Compiled code usually works with another patch release."
                                    : "Its compiled code does not match: the import fails with an "
                                      "undefined symbol, or operators are missing.");
-        mend_pin(exam, env, torch, package, version);
+        gp_torch_mend_pin(exam, env, torch, package, version);
     }
 }
 
