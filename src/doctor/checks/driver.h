@@ -9,11 +9,6 @@ void gp_driver_check_installed(struct gp_exam *exam);
 void gp_driver_check_flavour(struct gp_exam *exam);
 void gp_driver_check_kernel(struct gp_exam *exam);
 
-/* Why a driver of this version and kind cannot drive a GPU; NULL if it can, or if it is unknown. If
- * `is_open` and `is_proprietary` are both false, the kind is unknown. */
-const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
-                             const char *version, bool is_open, bool is_proprietary);
-
 /* driver_operator.c: drivers from a container */
 /* Whether the driver container of NVIDIA's GPU Operator was started here. */
 bool gp_driver_has_operator(struct gp_exam *exam);

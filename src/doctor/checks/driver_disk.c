@@ -187,31 +187,6 @@ void gp_driver_check_installed(struct gp_exam *exam)
 
 /* ---- branch and kind ---- */
 
-const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
-                             const char *version, bool is_open, bool is_proprietary)
-{
-    const struct gp_chip *chip = gpu->chip;
-    const struct gp_arch *arch = chip ? gp_arch_find(chip->compute_capability) : NULL;
-    unsigned branch = gp_version_major(version);
-    if (!arch || branch == 0)
-        return NULL;
-    if (chip->last_branch > 0 && branch > chip->last_branch)
-        return gp_exam_text(exam, "%s no longer supports %s: %u is its last branch", version,
-                            chip->architecture, chip->last_branch);
-    if (branch < arch->first_branch)
-        return gp_exam_text(exam, "%s does not support %s yet: support began with branch %u",
-                            version, chip->architecture, arch->first_branch);
-    if (is_proprietary && !(arch->modules & GP_MODULE_PROPRIETARY))
-        return gp_exam_text(
-            exam, "%s needs the open kernel modules, but the proprietary ones are installed",
-            chip->architecture);
-    if (is_open && !(arch->modules & GP_MODULE_OPEN))
-        return gp_exam_text(
-            exam, "%s needs the proprietary kernel modules, but the open ones are installed",
-            chip->architecture);
-    return NULL;
-}
-
 /* Reports the GPUs that a driver does not support; true if there are any. */
 static bool report_misfits(struct gp_exam *exam, const char *version, bool is_open,
                            bool is_proprietary, bool is_running)

@@ -18,4 +18,9 @@ bool gp_driver_is_ours(const struct gp_pci_gpu *gpu);
 /* "GeForce RTX 4090 (0000:01:00.0)" */
 const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
+/* Why a driver of this version and kind cannot drive a GPU; NULL if it can, or if it is unknown. If
+ * `is_open` and `is_proprietary` are both false, the kind is unknown. */
+const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                             const char *version, bool is_open, bool is_proprietary);
+
 #endif
