@@ -181,16 +181,17 @@ static size_t read_path(struct gp_exam *exam, const char *bus_id, char hops[MOST
     return count;
 }
 
-/* Whether the GPU is behind a switch on its own card, as AMD's are since RDNA: between these two
- * are no contacts that could fail, and what they report of their link is not that of the slot. */
-static bool has_own_switch(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
-                           char hops[MOST_HOPS][16], size_t count)
+/* Which of these is at the card's edge: the GPU, or the switch on its card that AMD's newer ones
+ * have. Between the two are no contacts; what they report of their link is not the slot's. */
+static size_t edge_of(struct gp_exam *exam, const struct gp_pci_gpu *gpu, char hops[MOST_HOPS][16],
+                      size_t count)
 {
     char vendor[16];
-    return gpu->vendor == GP_PCI_AMD && count > 3 &&
-           gp_files_line(&exam->files, gp_hardware_path(exam, hops[2], "vendor"), vendor,
-                         sizeof(vendor)) &&
-           strtoul(vendor, NULL, 16) == GP_PCI_AMD;
+    bool has_switch = gpu->vendor == GP_PCI_AMD && count > 3 &&
+                      gp_files_line(&exam->files, gp_hardware_path(exam, hops[2], "vendor"), vendor,
+                                    sizeof(vendor)) &&
+                      strtoul(vendor, NULL, 16) == GP_PCI_AMD;
+    return has_switch ? 2 : 0;
 }
 
 /* The lanes that a device and the port above it have in common, at most those of the card; 0:
@@ -227,12 +228,13 @@ static bool is_shared_out(struct gp_exam *exam)
     for (size_t i = 0; is_desktop && i < GP_ARRAY_LEN(servers); i++)
         is_desktop = !strstr(cpu, servers[i]);
     for (size_t i = 0; is_desktop && i < m->gpu_count; i++) {
-        const char *id = m->gpus[i].bus_id;
-        if (device_number(exam, id, "max_link_width") != WHOLE)
+        size_t count = read_path(exam, m->gpus[i].bus_id, hops);
+        size_t edge = edge_of(exam, &m->gpus[i], hops, count);
+        if (count == 0 || device_number(exam, hops[edge], "max_link_width") != WHOLE)
             continue;
         cards++;
-        is_desktop = read_path(exam, id, hops) <= 2 &&
-                     device_number(exam, id, "current_link_width") == WHOLE / 2;
+        is_desktop =
+            count <= edge + 2 && device_number(exam, hops[edge], "current_link_width") == WHOLE / 2;
     }
     return is_desktop && cards == 2;
 }
@@ -269,7 +271,7 @@ static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     char hops[MOST_HOPS][16];
     size_t count = read_path(exam, gpu->bus_id, hops);
     bool is_of_laptop = is_wired(exam, gpu);
-    size_t first = has_own_switch(exam, gpu, hops, count) ? 2 : 0;
+    size_t first = edge_of(exam, gpu, hops, count);
     for (size_t i = first; i < count; i += 2) {
         const char *port = i + 1 < count ? hops[i + 1] : NULL;
         long now = device_number(exam, hops[i], "current_link_width");
@@ -286,9 +288,10 @@ static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
         gp_exam_only_slows(exam);
         gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "current_link_width"), "%ld", now);
         long told = device_number(exam, hops[i], "max_link_width");
-        gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "max_link_width"), "%ld%s",
-                         told > card ? told : possible,
-                         told > card ? ", more than cards with this chip have" : "");
+        gp_exam_evidence(
+            exam, gp_hardware_path(exam, hops[i], "max_link_width"), "%ld%s",
+            told > card ? told : possible,
+            told > card ? gp_exam_text(exam, "; cards with this chip have only %ld", card) : "");
         gp_exam_why(exam,
                     "%sCopies between host and GPU take %.2g times as long; the GPU itself "
                     "computes at full speed.",
