@@ -30,7 +30,8 @@ static const char *find_version(struct gp_exam *exam)
 }
 
 /* The runtime is named in the unit (--add-runtime) or in the settings, by the release of NixOS.
- * Docker 25 and newer pass GPUs by a specification on request, and since 28.2 by themselves. */
+ * Docker 25 and newer pass GPUs by a specification on request, and since 28.2 unless told not to.
+ */
 static bool find_docker(struct gp_exam *exam, struct nix_docker *ret)
 {
     static const char mark[] = "--config-file=";
@@ -46,13 +47,14 @@ static bool find_docker(struct gp_exam *exam, struct nix_docker *ret)
     json_t *settings = json_loads(config ? config : "", 0, NULL);
     if (!settings)
         return false; /* unknown */
-    bool is_on = json_is_true(json_object_get(json_object_get(settings, "features"), "cdi"));
+    const json_t *cdi = json_object_get(json_object_get(settings, "features"), "cdi");
     *ret = (struct nix_docker){
         .version = version,
         .config = path,
         .has_runtime = strstr(text, " nvidia=") || strstr(text, "-nvidia-docker") ||
                        json_object_get(json_object_get(settings, "runtimes"), "nvidia"),
-        .has_cdi = is_on || gp_version_compare(version, "28.2") >= 0,
+        .has_cdi =
+            json_is_boolean(cdi) ? json_is_true(cdi) : gp_version_compare(version, "28.2") >= 0,
     };
     json_decref(settings);
     return true;
@@ -113,14 +115,15 @@ void gp_container_check_nixos(struct gp_exam *exam)
     bool has_way = spec && docker.has_cdi;
     gp_exam_report(exam, failed ? GP_VERDICT_WARN : GP_VERDICT_INFO, "%s",
                    has_way ? "docker passes GPUs only by CDI here: it has no runtime nvidia"
-                           : "docker cannot pass GPUs to containers yet");
+                           : "docker cannot pass GPUs to containers");
     gp_exam_evidence(exam, docker.config[0] ? docker.config : unit, "no runtime nvidia%s",
                      docker.has_cdi ? "" : ", nor the feature cdi");
     gp_exam_evidence(exam, spec ? spec : "/run/cdi/nvidia-container-toolkit.json", "%s",
                      spec ? "present" : "missing");
     gp_log_show_known(exam, failed);
-    /* Releases after 27 take --gpus for a request by the specification, if there is one. */
-    bool fails = !has_way || (docker.version[0] && gp_version_compare(docker.version, "28") < 0);
+    /* Newer releases may take --gpus for a request by the specification: what was refused tells. */
+    bool fails = !has_way || (failed && strcmp(failed->id, "docker.no-toolkit") == 0) ||
+                 (docker.version[0] && gp_version_compare(docker.version, "28") < 0);
     gp_exam_why(exam,
                 "--runtime=nvidia fails with \"unknown or invalid runtime name: nvidia\"%s. NixOS "
                 "writes docker's settings itself: nvidia-ctk runtime configure does not change "
@@ -130,7 +133,12 @@ void gp_container_check_nixos(struct gp_exam *exam)
         advise_settings(exam, &docker, spec);
     advise_cdi(exam);
     if (has_way)
-        gp_exam_advice(exam, "or, for programs that insist on the runtime: "
-                             "virtualisation.docker.enableNvidia = true; in configuration.nix "
-                             "(deprecated), and sudo nixos-rebuild switch");
+        gp_exam_advice(exam,
+                       "or, for programs that insist on the runtime: "
+                       "virtualisation.docker.enableNvidia = true; in configuration.nix "
+                       "(deprecated)%s, and sudo nixos-rebuild switch",
+                       strcmp(exam->machine.arch, "x86_64") == 0
+                           ? " with hardware.graphics.enable32Bit = true; (before 24.11: "
+                             "hardware.opengl.driSupport32Bit), which it requires"
+                           : "");
 }
