@@ -10,10 +10,16 @@
 
 static const char set[] = "_with_kmod_nvidia_open 1";
 
+/* A definition begins with "%": what stands in front of it makes it a comment or another one. */
 static bool is_set_in(struct gp_exam *exam, const char *path)
 {
     char text[1024];
-    return gp_files_read(&exam->files, path, text, sizeof(text)) >= 0 && strstr(text, set);
+    if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+        return false;
+    for (const char *at = text; (at = strstr(at, set)); at++)
+        if (at > text && at[-1] == '%' && (at - 1 == text || strchr("\n \t", at[-2])))
+            return true;
+    return false;
 }
 
 /* Whether akmods has built the other kind of modules than the GPUs need, of a version that would
@@ -31,14 +37,20 @@ static bool is_only_kind(struct gp_exam *exam, const struct gp_install *in)
 bool gp_driver_fix_layered(struct gp_exam *exam)
 {
     static const char in_etc[] = "/etc/rpm/macros.nvidia-kmod",
-                      in_usr[] = "/usr/lib/rpm/macros.d/macros.nvidia-kmod";
-    if (!is_only_kind(exam, gp_install_of(exam)) || is_set_in(exam, in_usr))
+                      in_usr[] = "/usr/lib/rpm/macros.d/macros.nvidia-kmod",
+                      beside[] = "/usr/lib/rpm/macros.d/macros.nvidia-kmod-open";
+    /* Of two packages with the same file the second is refused. */
+    bool is_taken = gp_files_exist(&exam->files, in_usr);
+    const char *target = is_taken ? beside : in_usr;
+    if (!is_only_kind(exam, gp_install_of(exam)) || is_set_in(exam, in_usr) ||
+        is_set_in(exam, beside))
         return false;
     if (is_set_in(exam, in_etc))
         gp_exam_evidence(exam, in_etc,
                          "%s: but rpm-ostree builds layered modules without this machine's /etc",
                          set);
-    gp_exam_evidence(exam, in_usr, "missing: akmods builds the proprietary modules");
+    gp_exam_evidence(exam, in_usr, "%s: akmods builds the proprietary modules",
+                     is_taken ? gp_exam_text(exam, "does not set %%%s", set) : "missing");
     gp_exam_command(
         exam, "describe a package with the macro that has the open modules built",
         "printf '%%s\\n' 'Name: nvidia-kmod-open-macro' 'Version: 1' 'Release: 1' "
@@ -46,7 +58,7 @@ bool gp_driver_fix_layered(struct gp_exam *exam)
         "'Has akmods build the open modules.' %%install "
         "'mkdir -p %%{buildroot}/usr/lib/rpm/macros.d' "
         "'echo \"%%%%%s\" > %%{buildroot}%s' %%files %s > ~/nvidia-kmod-open-macro.spec",
-        set, in_usr, in_usr);
+        set, target, target);
     gp_exam_command(exam, "", "rpmbuild -bb ~/nvidia-kmod-open-macro.spec");
     gp_exam_command(exam, "layer it: the modules are built again with it",
                     "sudo rpm-ostree install "
