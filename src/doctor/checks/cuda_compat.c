@@ -132,7 +132,7 @@ static void show_compat(struct gp_exam *exam, const struct compat *compat)
 
 /* The image's package is what the container's start takes the newer libcuda from. Without it, the
  * driver of the host runs programs of its own major version of CUDA. */
-static void mend_image(struct gp_exam *exam, const struct compat *compat)
+static void fix_image(struct gp_exam *exam, const struct compat *compat)
 {
     const char *driver = exam->machine.driver;
     const char *floor = compat->cuda[0] ? gp_cuda_floor(compat->cuda) : "";
@@ -143,30 +143,33 @@ static void mend_image(struct gp_exam *exam, const struct compat *compat)
                        "or remove the image's package, also in its Dockerfile, and restart the "
                        "container: the host's driver runs programs of CUDA %u",
                        gp_version_major(compat->cuda));
-        gp_exam_command(exam, "in the container, as root", "%s cuda-compat-%u-%u",
-                        exam->machine.distro == GP_DISTRO_RHEL ? "dnf remove" : "apt-get remove",
-                        gp_version_major(compat->cuda), gp_version_minor(compat->cuda));
+        bool is_rhel = exam->machine.distro == GP_DISTRO_RHEL;
+        if (is_rhel || gp_machine_has_apt(&exam->machine))
+            gp_exam_command(exam, "in the container, as root", "%s cuda-compat-%u-%u",
+                            is_rhel ? "dnf remove" : "apt-get remove",
+                            gp_version_major(compat->cuda), gp_version_minor(compat->cuda));
     }
     gp_exam_advice(exam, "or use an image for CUDA %s or older, which the host's driver has",
                    gp_cuda_ceiling(driver));
 }
 
-static bool is_newer(const struct gp_exam *exam, const struct compat *compat)
+static bool is_newer(const struct compat *compat, const char *driver)
 {
-    return compat->version[0] && gp_version_compare(compat->version, exam->machine.driver) > 0;
+    return compat->version[0] && driver[0] && gp_version_compare(compat->version, driver) > 0;
 }
 
-static void mend_compat(struct gp_exam *exam, const struct compat *compat)
+static void fix_compat(struct gp_exam *exam, const struct compat *compat)
 {
     if (!strstr(compat->path, "/compat")) {
-        mend_image(exam, compat);
+        fix_image(exam, compat);
     } else if (compat->is_in_cache) {
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_CUDA_COMPAT, NULL, NULL);
         gp_exam_command(exam, "update the loader's cache", "sudo ldconfig");
     } else {
         gp_exam_command(exam, "and remove the directory where it is set", "unset LD_LIBRARY_PATH");
     }
-    if (exam->machine.container && strstr(compat->path, "/compat") && is_newer(exam, compat))
+    if (exam->machine.container && strstr(compat->path, "/compat") &&
+        is_newer(compat, exam->machine.driver))
         gp_exam_advice(exam, "or update the driver on the host to %s or newer, and reboot it",
                        compat->version);
 }
@@ -182,8 +185,8 @@ static const struct gp_nvidia_gpu *consumer_gpu(const struct gp_nvidia *nv)
 void gp_cuda_use_compat(struct gp_exam *exam, struct gp_nvidia *nv)
 {
     struct compat compat;
-    if (nv->driver[0] && nv->count > 0 && !consumer_gpu(nv) && find_compat(exam, &compat) &&
-        compat.version[0] && gp_version_compare(compat.version, nv->driver) > 0)
+    if (nv->count > 0 && !consumer_gpu(nv) && find_compat(exam, &compat) &&
+        is_newer(&compat, nv->driver))
         (void)snprintf(nv->driver, sizeof(nv->driver), "%s", compat.version);
 }
 
@@ -195,8 +198,7 @@ void gp_check_cuda_compat(struct gp_exam *exam)
         return;
     gp_nvidia_read(&nv, exam);
     const struct gp_nvidia_gpu *consumer = consumer_gpu(&nv);
-    bool is_ahead =
-        compat.version[0] && nv.driver[0] && gp_version_compare(compat.version, nv.driver) > 0;
+    bool is_ahead = is_newer(&compat, nv.driver);
     if (consumer && (is_ahead || !compat.version[0])) {
         gp_exam_report(exam, GP_VERDICT_FAIL,
                        "the forward-compatibility libcuda is in use, which %s does not support",
@@ -205,7 +207,7 @@ void gp_check_cuda_compat(struct gp_exam *exam)
         gp_exam_why(exam,
                     "It supports only data center GPUs; on others every program fails with error "
                     "804, \"forward compatibility was attempted on non supported HW\".");
-        mend_compat(exam, &compat);
+        fix_compat(exam, &compat);
     } else if (compat.version[0] && nv.driver[0] && !is_ahead) {
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "the forward-compatibility libcuda %s is not newer than the driver, %s",
@@ -213,7 +215,7 @@ void gp_check_cuda_compat(struct gp_exam *exam)
         show_compat(exam, &compat);
         gp_exam_why(exam, "It replaces the driver's own libcuda, which can do more: programs may "
                           "fail with error 803.");
-        mend_compat(exam, &compat);
+        fix_compat(exam, &compat);
     } else {
         gp_exam_report(exam, GP_VERDICT_OK, "a forward-compatibility libcuda is in use");
         show_compat(exam, &compat);
