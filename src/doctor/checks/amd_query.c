@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* The query for free memory (KFD 1.9) was sent to the kernel's developers in June 2022, behind what
- * 5.19 took: releases before the first never have it, and those from the second on always. */
+/* The query for free memory (KFD 1.9) was sent to the kernel's developers in June 2022, too late
+ * for 5.19: releases before the first never have it, and those from the second on always. */
 #define NEVER_BEFORE "6.0"
 #define ALWAYS_FROM "6.1"
 

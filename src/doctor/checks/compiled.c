@@ -319,8 +319,8 @@ static void build_again(struct gp_exam *exam, const struct gp_pyenv *env,
 }
 
 /* MMCV has builds for each PyTorch and CUDA. */
-static void mend_mmcv(struct gp_exam *exam, const struct gp_pyenv *env,
-                      const struct gp_pypackage *package, const struct gp_torch *torch)
+static void fix_mmcv(struct gp_exam *exam, const struct gp_pyenv *env,
+                     const struct gp_pypackage *package, const struct gp_torch *torch)
 {
     gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
     gp_exam_pip(exam, env, GP_PIP_ADD, "its build for this PyTorch and CUDA",
@@ -334,8 +334,8 @@ static void mend_mmcv(struct gp_exam *exam, const struct gp_pyenv *env,
                          "toolkit; what uses it may need another version: its page says which");
 }
 
-static void mend_extension(struct gp_exam *exam, const struct gp_pyenv *env,
-                           const struct gp_pypackage *package, const struct gp_torch *torch)
+static void fix_extension(struct gp_exam *exam, const struct gp_pyenv *env,
+                          const struct gp_pypackage *package, const struct gp_torch *torch)
 {
     static const char *const pyg[] = {"torch-scatter", "torch-sparse", "torch-cluster",
                                       "torch-spline-conv", "pyg-lib"};
@@ -346,7 +346,7 @@ static void mend_extension(struct gp_exam *exam, const struct gp_pyenv *env,
     if (package->is_conda || !torch->cuda[0])
         gp_exam_advice(exam, "install the build of %s for PyTorch %s", name, torch->version);
     else if (strcmp(name, "mmcv") == 0 || strcmp(name, "mmcv-full") == 0)
-        mend_mmcv(exam, env, package, torch);
+        fix_mmcv(exam, env, package, torch);
     else if (is_pyg)
         gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for this PyTorch",
                     gp_exam_text(exam, "--no-deps %s -f %s", name, gp_torch_pyg_page(exam, torch)));
@@ -365,7 +365,7 @@ static const char *cupy_wheel(struct gp_exam *exam, const char *cuda)
                                                 : gp_exam_text(exam, "cupy-cuda%ux", major);
 }
 
-static void mend_other(struct gp_exam *exam, const struct gp_pyenv *env, const struct compiled *c)
+static void fix_other(struct gp_exam *exam, const struct gp_pyenv *env, const struct compiled *c)
 {
     const struct gp_toolkit_found *used = gp_toolkit_used(gp_toolkits_of(exam));
     const char *folder = gp_library_folder(exam, c->first), *cuda = cuda_of(exam, c->first);
@@ -476,7 +476,7 @@ static void show_missing(struct gp_exam *exam, const struct gp_pyenv *env,
 
 /* pip does not know it: what setup.py has not installed either is left over, or, if it is a
  * directory, perhaps a copied source. */
-static void mend_unowned(struct gp_exam *exam, const struct compiled *c)
+static void fix_unowned(struct gp_exam *exam, const struct compiled *c)
 {
     if (c->is_spare)
         gp_exam_advice(exam, "if nothing imports %s, it is left over and can be deleted",
@@ -509,16 +509,16 @@ static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struc
         if (!other->is_reported || other->first != c->first)
             continue;
         if (!other->is_owned)
-            mend_unowned(exam, other);
+            fix_unowned(exam, other);
         else if (other->is_spare)
             gp_exam_advice(exam,
                            "if programs need its kernels: the build of %s for the installed "
                            "PyTorch and CUDA",
                            other->owner.name);
         else if (other->is_torch)
-            mend_extension(exam, env, &other->owner, torch);
+            fix_extension(exam, env, &other->owner, torch);
         else
-            mend_other(exam, env, other);
+            fix_other(exam, env, other);
     }
 }
 

@@ -78,7 +78,7 @@ const char *gp_driver_fusion_package(struct gp_exam *exam, const char *end);
 bool gp_driver_explain_symbol(struct gp_exam *exam, const char *error, const char *version);
 
 /* "535.161.07 or later of branch 535, 550.54.14 or later of branch 550": for these GPUs, those in
- * which this error of a build of the driver's version is mended; "": not known. */
+ * which this error of a build of the driver's version is fixed; "": not known. */
 const char *gp_driver_releases_for(struct gp_exam *exam, const char *error, const char *version);
 
 /* Which release of the driver compiles where this build of NVIDIA's installer did not. */

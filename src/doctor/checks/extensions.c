@@ -194,8 +194,8 @@ static unsigned vllm_cuda(const char *version)
 
 /* Suggests what makes both one CUDA: PyTorch's, for which vLLM since CUDA 13 has builds, too, or
  * vLLM's, if the driver runs it. */
-static void mend_vllm(struct gp_exam *exam, const struct gp_pyenv *env,
-                      const struct gp_torch *torch, const char *version, const char *cuda)
+static void fix_vllm(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
+                     const char *version, const char *cuda)
 {
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
@@ -246,7 +246,7 @@ static void check_vllm(struct gp_exam *exam, const struct gp_pyenv *env,
     const char *right = !is_other ? "12.4" : cuda == 11 ? "11.8" : cuda == 12 ? "12.8" : "13.0";
     if (is_other && cuda == 12 && gp_version_compare(package->version, "0.8") < 0)
         right = gp_version_compare(package->version, "0.6.4") < 0 ? "12.1" : "12.4";
-    mend_vllm(exam, env, torch, package->version, right);
+    fix_vllm(exam, env, torch, package->version, right);
 }
 
 /* What the suffix of a version says that it was built for: "2.1.2+pt20cu118", and

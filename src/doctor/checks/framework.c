@@ -220,7 +220,7 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
     enum gp_stack stack =
         is_torch && is_by_pip ? gp_torch_stack_propose(exam, nv, c, &build) : GP_STACK_FREE;
     if (stack != GP_STACK_FREE)
-        return stack == GP_STACK_MENDED;
+        return stack == GP_STACK_FIXED;
     if (!is_by_pip) {
         if (is_torch && cpu_only(c->env))
             gp_exam_command(exam, "and what depends on it", "%s remove -p %s cpuonly",
@@ -387,8 +387,8 @@ static bool is_in_image(const struct gp_exam *exam)
     return false;
 }
 
-static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c,
-                 const char *driver, size_t shared)
+static void fix(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c,
+                const char *driver, size_t shared)
 {
     if (c->trouble == GP_TROUBLE_CPU_ONLY && is_in_image(exam))
         gp_exam_advice(exam,
@@ -481,7 +481,7 @@ static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
     if (first->trouble == GP_TROUBLE_UNKNOWN ||
         (first->trouble == GP_TROUBLE_CPU_ONLY && aside == shared))
         return;
-    mend(exam, nv, worst, highest_driver(cases, count, first), shared);
+    fix(exam, nv, worst, highest_driver(cases, count, first), shared);
 }
 
 void gp_framework_report_none(struct gp_exam *exam, enum gp_framework framework)

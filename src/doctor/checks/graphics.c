@@ -27,8 +27,8 @@ static const char *session_value(struct gp_exam *exam, const char *name)
     return !own && value && strpbrk(value, "$`~") ? NULL : value;
 }
 
-static void mend_variable(struct gp_exam *exam, const char *name, const char *value,
-                          const char *note)
+static void fix_variable(struct gp_exam *exam, const char *name, const char *value,
+                         const char *note)
 {
     gp_exam_evidence(exam, name, "%s", value);
     if (gp_machine_variable(&exam->machine, name))
@@ -55,7 +55,7 @@ static void check_lists(struct gp_exam *exam)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "%s names only files that do not exist: %s",
                        lists[i].name, lists[i].words);
-        mend_variable(exam, lists[i].name, value, "without it all installed drivers are found");
+        fix_variable(exam, lists[i].name, value, "without it all installed drivers are found");
     }
 }
 
@@ -76,12 +76,13 @@ static void check_software(struct gp_exam *exam)
         if (!value || strcasecmp(value, rows[i].value) != 0)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "%s makes OpenGL render on the CPU", rows[i].name);
-        mend_variable(exam, rows[i].name, value, "");
+        fix_variable(exam, rows[i].name, value, "");
     }
 }
 
 /* A monitor on a cable, of a GPU whose card is none of those in the list of files:
- * "card0-HDMI-A-1"; NULL: there is none. A laptop's own screen may be off on purpose. */
+ * "card0-HDMI-A-1"; NULL: there is none. A laptop's own screen may be off on purpose,
+ * and a server's management controller shows a monitor that nobody sees. */
 static const char *monitor_beside(struct gp_exam *exam, const char *list)
 {
     static const char folder[] = "/sys/class/drm", own[] = "-eDP-", other[] = "-Writeback-";
@@ -134,7 +135,7 @@ static void check_screens(struct gp_exam *exam)
         if (monitor)
             gp_exam_evidence(exam, gp_exam_text(exam, "/sys/class/drm/%s/status", monitor),
                              "connected");
-        mend_variable(exam, names[i], value, "without it the compositor finds the GPUs itself");
+        fix_variable(exam, names[i], value, "without it the compositor finds the GPUs itself");
         if (monitor)
             gp_exam_advice(exam, "or add /dev/dri/%.*s to the list, after the GPU that draws",
                            (int)strcspn(monitor, "-"), monitor);
@@ -170,8 +171,8 @@ static void check_video_of_nvidia(struct gp_exam *exam)
                    "programs decode video on the CPU");
     gp_exam_evidence(exam, "dri/nvidia_drv_video.so", "not in any of the usual directories");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_NVIDIA_VAAPI, NULL, NULL);
-    mend_variable(exam, name, value,
-                  "or have VA-API choose a driver, on a laptop that of the other GPU");
+    fix_variable(exam, name, value,
+                 "or have VA-API choose a driver, on a laptop that of the other GPU");
 }
 
 void gp_graphics_check_variables(struct gp_exam *exam)
@@ -218,7 +219,7 @@ static void check_left_over(struct gp_exam *exam)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "%s is set for an NVIDIA GPU, which is not here: %s",
                        rows[i].name, rows[i].words);
-        mend_variable(exam, rows[i].name, value, "");
+        fix_variable(exam, rows[i].name, value, "");
     }
 }
 
@@ -237,7 +238,7 @@ static void check_video_name(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_WARN, "%s names a driver that is not installed: %s", name,
                    "programs decode and encode video on the CPU");
     gp_exam_evidence(exam, video_driver(exam, other), "present");
-    mend_variable(exam, name, value, "VA-API then chooses the driver by itself");
+    fix_variable(exam, name, value, "VA-API then chooses the driver by itself");
 }
 
 static void check_environment(struct gp_exam *exam)

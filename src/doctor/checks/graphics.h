@@ -23,8 +23,7 @@ void gp_graphics_check_loader(struct gp_exam *exam);
 /* graphics_age.c: reports a Mesa that is older than a GPU. */
 void gp_graphics_check_age(struct gp_exam *exam);
 
-/* graphics_screens.c: whether the card of a connector, "card0-HDMI-A-1", is a GPU; a server's
- * management controller shows a monitor that nobody sees. */
+/* graphics_screens.c: whether the card of a connector, "card0-HDMI-A-1", is a GPU. */
 bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card);
 
 /* Likewise: reports a monitor of a GPU that the compositor of Wayland does not use. */

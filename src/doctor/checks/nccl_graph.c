@@ -47,13 +47,13 @@ static const char *older_torch(struct gp_exam *exam, const struct gp_pyenv *env,
                : "";
 }
 
-static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
-                 const struct gp_nvidia *nv, const struct server *server)
+static void fix(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
+                const struct gp_nvidia *nv, const struct server *server)
 {
     const struct gp_pypackage *package = gp_pyenv_package(env, server->name);
     const char *wanted = older_torch(exam, env, package), *floor = gp_cuda_floor("12.1");
     if (wanted[0])
-        gp_torch_mend_pin(exam, env, torch, package, wanted);
+        gp_torch_fix_pin(exam, env, torch, package, wanted);
     else if (gp_driver_reaches(nv->driver, floor))
         gp_exam_advice(exam,
                        "in a new environment: PyTorch and %s for CUDA 12, which the driver runs, "
@@ -91,7 +91,7 @@ void gp_check_nccl_graph(struct gp_exam *exam, const struct gp_pyenv *env,
                     "recorded: \"NCCL cannot be captured in a graph if either it wasn't built with "
                     "CUDA runtime >= 11.3\". On one GPU nothing is amiss.",
                     torch->version);
-        mend(exam, env, torch, nv, &servers[i]);
+        fix(exam, env, torch, nv, &servers[i]);
         gp_exam_link(exam, "https://github.com/vllm-project/vllm/issues/3069");
         return;
     }

@@ -163,8 +163,8 @@ static bool is_part_of(struct gp_exam *exam, const char *name, const struct for_
 
 /* Both are lists for pip: what to remove, and the same for another CUDA. There are packages from
  * CUDA 11 on. */
-static void mend_each(struct gp_exam *exam, const struct gp_pyenv *env,
-                      const struct for_each_cuda *each, const char *cuda, unsigned usable)
+static void fix_each(struct gp_exam *exam, const struct gp_pyenv *env,
+                     const struct for_each_cuda *each, const char *cuda, unsigned usable)
 {
     enum { FIRST = 11 };
     const char *old = "", *new = "";
@@ -205,7 +205,7 @@ static void check_driver(struct gp_exam *exam, const struct gp_pyenv *env,
             gp_pyenv_package_like(env, gp_exam_text(exam, "%s-cu", each->stem))->entry);
         if (program)
             gp_exam_evidence(exam, program, "uses %s", each->stem);
-        mend_each(exam, env, each, cuda, gp_version_major(gp_cuda_ceiling(nv->driver)));
+        fix_each(exam, env, each, cuda, gp_version_major(gp_cuda_ceiling(nv->driver)));
         gp_driver_fix_at_least(exam, floor);
     }
 }
@@ -269,8 +269,8 @@ static const char *wanted_version(struct gp_exam *exam, const struct gp_pyenv *e
     return NULL;
 }
 
-static void mend_pair(struct gp_exam *exam, const struct gp_pyenv *env,
-                      const struct gp_pypackage *a, const struct gp_pypackage *b)
+static void fix_pair(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_pypackage *a,
+                     const struct gp_pypackage *b)
 {
     const char *for_a = wanted_version(exam, env, a->name);
     const char *for_b = wanted_version(exam, env, b->name);
@@ -311,7 +311,7 @@ static void check_pair(struct gp_exam *exam, const struct gp_pyenv *env, const s
     gp_exam_why(exam, "Both install the same files, so a framework may load the library of the "
                       "other CUDA: it fails at the first use, or at the import with an undefined "
                       "symbol.");
-    mend_pair(exam, env, a, b);
+    fix_pair(exam, env, a, b);
 }
 
 static void check_pairs(struct gp_exam *exam, const struct gp_pyenv *env)
@@ -353,9 +353,9 @@ static const char *caller_of_runtime(struct gp_exam *exam, const struct gp_pyenv
     return gp_project_program(exam, env, words);
 }
 
-static void mend_bindings(struct gp_exam *exam, const struct gp_pyenv *env,
-                          const struct gp_pypackage *package, const struct gp_pypackage *dsl,
-                          const char *floor, unsigned usable)
+static void fix_bindings(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_pypackage *package, const struct gp_pypackage *dsl,
+                         const char *floor, unsigned usable)
 {
     enum { FIRST = 11, FIRST_OF_DSL = 12 };
     const char *wanted = gp_exam_text(exam, "'%s<%u'", package->name, usable + 1);
@@ -396,7 +396,7 @@ static void check_bindings(struct gp_exam *exam, const struct gp_pyenv *env,
         gp_exam_evidence(exam, program, "calls CUDA's runtime through it");
     gp_exam_why(exam, "The runtime is in the package, whatever toolkit is installed: "
                       "\"cudaErrorInsufficientDriver\" (error 35).");
-    mend_bindings(exam, env, package, dsl, floor, gp_version_major(gp_cuda_ceiling(nv->driver)));
+    fix_bindings(exam, env, package, dsl, floor, gp_version_major(gp_cuda_ceiling(nv->driver)));
     if (dsl)
         gp_exam_link(exam, "https://github.com/NVIDIA/cutlass/issues/2866");
 }

@@ -139,8 +139,8 @@ static const char *own_of(struct gp_exam *exam, const char *stem)
     return NULL;
 }
 
-static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const struct copy *copy,
-                 const char *stem)
+static void fix(struct gp_exam *exam, const struct gp_pyenv *env, const struct copy *copy,
+                const char *stem)
 {
     const char *own = own_of(exam, stem);
     bool is_built = false, is_of_root = strncmp(copy->folder, "/usr/", 5) == 0 ||
@@ -201,7 +201,7 @@ static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struc
     explain(exam, copy, stem);
     if (tool[0])
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", env->site, file), "made by %s", tool);
-    mend(exam, env, copy, stem);
+    fix(exam, env, copy, stem);
 }
 
 /* The folder of a program, and those where packers put its libraries: PyInstaller, and others. */
@@ -220,7 +220,7 @@ static bool check_program(struct gp_exam *exam, const char *folder)
         gp_exam_report(exam, GP_VERDICT_WARN, "the program in %s has a copy of the driver's %s%s",
                        folder, stem, use);
         explain(exam, &copy, stem);
-        mend(exam, NULL, &copy, stem);
+        fix(exam, NULL, &copy, stem);
         return true;
     }
     return false;

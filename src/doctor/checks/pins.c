@@ -22,8 +22,8 @@ static bool is_same(const char *a, const char *b)
 }
 
 /* Suggests the xformers for the installed PyTorch, unless vLLM needs that of xformers. */
-static bool mend_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
-                          const struct gp_torch *torch, const struct gp_pypackage *package)
+static bool fix_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_torch *torch, const struct gp_pypackage *package)
 {
     if (strcmp(package->name, "xformers") != 0 || gp_pyenv_package(env, "vllm"))
         return false;
@@ -75,14 +75,14 @@ static const char *others_for(struct gp_exam *exam, const struct gp_pyenv *env,
 
 /* Packages that belong to PyTorch must match it; for packages built on it, PyTorch must match them:
  * `wanted`, for the CUDA of the installed one. */
-void gp_torch_mend_pin(struct gp_exam *exam, const struct gp_pyenv *env,
-                       const struct gp_torch *torch, const struct gp_pypackage *package,
-                       const char *wanted)
+void gp_torch_fix_pin(struct gp_exam *exam, const struct gp_pyenv *env,
+                      const struct gp_torch *torch, const struct gp_pypackage *package,
+                      const char *wanted)
 {
     if (strncmp(package->name, "torch", 5) == 0)
         gp_exam_torch(exam, env, "the version for this PyTorch",
                       gp_torch_release(exam, torch->version), gp_torch_index(exam, torch->cuda));
-    else if (mend_xformers(exam, env, torch, package))
+    else if (fix_xformers(exam, env, torch, package))
         return;
     else if (is_too_old(exam, wanted)) /* the installed one is what runs on the GPU */
         gp_torch_stack_update(
@@ -148,7 +148,7 @@ static void check_numbers(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_exam_evidence(exam, env->site, "%s", package->entry);
     gp_exam_why(exam, "Its compiled code does not match: the import fails, or operators are "
                       "missing (\"operator torchvision::nms does not exist\").");
-    gp_torch_mend_pin(exam, env, torch, package, release);
+    gp_torch_fix_pin(exam, env, torch, package, release);
 }
 
 /* conda has seen to it that they fit, whatever their numbers say. */
@@ -189,7 +189,7 @@ static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
         gp_exam_why(exam, is_close ? "Compiled code usually works with another patch release."
                                    : "Its compiled code does not match: the import fails with an "
                                      "undefined symbol, or operators are missing.");
-        gp_torch_mend_pin(exam, env, torch, package, version);
+        gp_torch_fix_pin(exam, env, torch, package, version);
     }
 }
 

@@ -362,7 +362,7 @@ enum gp_stack gp_torch_stack_propose(struct gp_exam *exam, const struct gp_nvidi
         return GP_STACK_KEPT;
     propose(exam, nv, c, pins, build);
     gp_torch_compile_again(exam, c->env);
-    return GP_STACK_MENDED;
+    return GP_STACK_FIXED;
 }
 
 void gp_torch_stack_advise(struct gp_exam *exam, const struct gp_case *c,

@@ -12,9 +12,9 @@ struct gp_pypackage;
 struct gp_torch;
 
 enum gp_stack {
-    GP_STACK_FREE,   /* nothing keeps the environment on its PyTorch */
-    GP_STACK_MENDED, /* the fix changes the packages that do */
-    GP_STACK_KEPT,   /* they keep it; the fix must be another one */
+    GP_STACK_FREE,  /* nothing keeps the environment on its PyTorch */
+    GP_STACK_FIXED, /* the fix changes the packages that do */
+    GP_STACK_KEPT,  /* they keep it; the fix must be another one */
 };
 
 /* The release of a package that requires this PyTorch, by the table; NULL: unknown. */
