@@ -12,17 +12,14 @@
 #include <string.h>
 
 /* Symbols that a kernel update offers only to modules under the GPL, and the first release of each
- * branch that no longer uses them; branches in between were never changed. */
+ * branch that no longer uses them; branches in between were never changed. Which of the two it is
+ * depends on the kernel's preemption: https://github.com/NVIDIA/gpu-operator/issues/729 */
 static const struct {
-    const char *symbol, *cause;
+    const char *words[2], *cause;
     const char *releases[4];
-} symbols[] = {{"'__rcu_read_",
+} symbols[] = {{{"'__rcu_read_", "'rcu_read_unlock_strict'"},
                 "pfn_valid() uses it since 6.1.76, and in other branches since early 2024",
-                {"470.239.06", "535.161.07", "550.54.14"}},
-               /* https://github.com/NVIDIA/gpu-operator/issues/729 */
-               {"'rcu_read_unlock_strict'",
-                "kernels without preemption need it since updates of spring 2024",
-                {"535.183.01", "550.90.07"}}};
+                {"470.239.06", "535.161.07", "550.54.14"}}};
 
 /* Whether a version is of a branch before the row's fixed release of it. Branches between those in
  * the row were never fixed; newer ones always were, and of older ones nothing is known. */
@@ -46,11 +43,16 @@ static const struct {
     {"6.19", {"dev_pagemap_ops", "zone_device_page_init"}, {"580.126.18", "595"}},
 };
 
+static bool has_one_of(const char *error, const char *const words[2])
+{
+    return strstr(error, words[0]) || strstr(error, words[1]);
+}
+
 static size_t symbol_in(const char *error, const char *version)
 {
     size_t i = 0;
     while (i < GP_ARRAY_LEN(symbols) &&
-           !(strstr(error, symbols[i].symbol) && is_before(symbols[i].releases, version)))
+           !(has_one_of(error, symbols[i].words) && is_before(symbols[i].releases, version)))
         i++;
     return i;
 }
@@ -85,10 +87,9 @@ static const char *const *releases_after(const struct gp_exam *exam, const char 
     static const char *const none[] = {NULL};
     size_t s = is_refused_symbol(error) ? symbol_in(error, version) : GP_ARRAY_LEN(symbols);
     for (size_t i = 0; i < GP_ARRAY_LEN(changes); i++)
-        for (size_t k = 0; k < GP_ARRAY_LEN(changes[i].words); k++)
-            if (gp_version_compare(exam->machine.kernel, changes[i].kernel) >= 0 &&
-                strstr(error, changes[i].words[k]))
-                return changes[i].releases;
+        if (gp_version_compare(exam->machine.kernel, changes[i].kernel) >= 0 &&
+            has_one_of(error, changes[i].words))
+            return changes[i].releases;
     return s < GP_ARRAY_LEN(symbols) ? symbols[s].releases : none;
 }
 
@@ -110,16 +111,12 @@ const char *gp_driver_releases_for(struct gp_exam *exam, const char *error, cons
     return found;
 }
 
-void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *build)
+/* Adds which release to install with NVIDIA's installer. */
+static void advise_release(struct gp_exam *exam, const struct gp_failed_build *build)
 {
     struct gp_wish wish = gp_driver_wish(exam);
     const char *releases = gp_driver_releases_for(exam, build->error, build->version);
     unsigned newest = wish.last > 0 ? wish.last : gp_driver_long_term()->branch;
-    if (!gp_driver_explain_symbol(exam, build->error, build->version))
-        gp_exam_why(exam,
-                    "The source of driver %s does not compile for this kernel: it is older than "
-                    "the kernel, or than the compiler.",
-                    build->version);
     bool is_whole = strstr(releases, gp_exam_text(exam, "branch %u", newest));
     if (releases[0])
         gp_exam_advice(exam, "run the .run installer of a release that builds, with --dkms: %s%s",
@@ -141,27 +138,41 @@ void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *b
                        newest);
 }
 
+void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *build)
+{
+    if (!gp_driver_explain_symbol(exam, build->error, build->version))
+        gp_exam_why(exam,
+                    "The source of driver %s does not compile for this kernel: it is older than "
+                    "the kernel, or than the compiler.",
+                    build->version);
+    advise_release(exam, build);
+}
+
 bool gp_driver_fix_home_made(struct gp_exam *exam, const struct gp_failed_build *build)
 {
-    const char *older = gp_kernels_older(exam), *kernel = exam->machine.kernel;
+    const char *other = gp_kernels_of_distribution(exam), *kernel = exam->machine.kernel;
     if (!gp_kernels_is_home_made(exam))
         return false;
     gp_exam_evidence(exam, "/proc/version", "kernel %s was not built by %s", kernel,
                      exam->machine.distro_name);
-    if (older[0]) {
-        gp_exam_advice(exam,
-                       "boot kernel %s, which is installed, from the boot menu, and install the "
-                       "driver there:",
-                       older);
-        gp_driver_fix_install(exam);
-        gp_exam_advice(exam, "or stay with kernel %s, and:", kernel);
-    }
-    gp_driver_fix_release(exam, build);
-    if (!is_refused_symbol(build->error))
+    if (!gp_driver_explain_symbol(exam, build->error, build->version))
         gp_exam_why(exam,
                     "The source of driver %s does not compile for this kernel: it is older than "
                     "the kernel. So may the packages of %s be, which are made for its own kernels.",
                     build->version, exam->machine.distro_name);
+    if (other[0]) {
+        gp_exam_advice(exam,
+                       "boot kernel %s, which is installed, from the boot menu, and install the "
+                       "driver there:",
+                       other);
+        gp_driver_fix_install(exam);
+        gp_exam_advice(exam,
+                       "choose kernel %s again when it boots, or remove kernel %s: the boot menu "
+                       "starts the newest one by itself",
+                       other, kernel);
+        gp_exam_advice(exam, "or stay with kernel %s, and:", kernel);
+    }
+    advise_release(exam, build);
     return true;
 }
 

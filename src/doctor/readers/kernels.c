@@ -126,7 +126,19 @@ bool gp_kernels_is_home_made(struct gp_exam *exam)
     return true;
 }
 
-const char *gp_kernels_older(struct gp_exam *exam)
+/* Whether a release ends like those of the kernels of Debian and Ubuntu, which are not for a cloud:
+ * "6.17.0-14-generic", "6.12.9+deb13-amd64". */
+static bool is_of_distribution(const char *kernel)
+{
+    static const char *const ends[] = {"-generic", "-lowlatency", "-oem", "-amd64", "-arm64"};
+    const char *end = strrchr(kernel, '-');
+    for (size_t i = 0; i < GP_ARRAY_LEN(ends) && end; i++)
+        if (strcmp(end, ends[i]) == 0)
+            return !gp_kernels_is_of_others(kernel);
+    return false;
+}
+
+const char *gp_kernels_of_distribution(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     const char *found = "";
@@ -134,7 +146,7 @@ const char *gp_kernels_older(struct gp_exam *exam)
     long n = gp_files_list(&exam->files, &exam->arena, gp_install_of(exam)->modules, &names);
     for (long i = 0; i < n; i++)
         if (gp_version_compare(names[i], m->kernel) < 0 &&
-            gp_version_compare(names[i], found) > 0 && !gp_kernels_is_of_others(names[i]) &&
+            gp_version_compare(names[i], found) > 0 && is_of_distribution(names[i]) &&
             gp_files_exist(&exam->files, gp_exam_text(exam, "/boot/vmlinuz-%s", names[i])))
             found = names[i];
     return found;

@@ -36,8 +36,9 @@ bool gp_kernels_is_own(struct gp_exam *exam, const char *kernel);
  * that publish theirs, so that a package of the driver may be older than it. */
 bool gp_kernels_is_home_made(struct gp_exam *exam);
 
-/* The newest installed kernel that is older than the running one and can be booted; "": none. */
-const char *gp_kernels_older(struct gp_exam *exam);
+/* The newest installed kernel of Debian or Ubuntu that is older than the running one and can be
+ * booted; "": none. */
+const char *gp_kernels_of_distribution(struct gp_exam *exam);
 
 /* Whether a module, "nouveau", is a part of the running kernel: no setting of modprobe.d(5) keeps
  * it out, and its firmware is needed before the root file system is there. */
