@@ -106,20 +106,46 @@ static void read_users(struct gp_exam *exam, const char *compositor, struct scre
     }
 }
 
-/* The administrator's rule of udev that has GNOME leave a GPU out; NULL: there is none. */
-static const char *find_rule(struct gp_exam *exam)
+/* Whether a line of udev's rules may be about this card: it names no other one, and no GPU of
+ * another kind. Other conditions are not known here. */
+static bool may_mean(struct gp_exam *exam, const char *line, int card)
+{
+    static const char *const ids[] = {"vendor", "device"};
+    static const char number[] = "card";
+    char text[16];
+    for (const char *at = line; (at = strstr(at, number));) {
+        at += sizeof(number) - 1;
+        size_t n = strspn(at, "0123456789");
+        if (n > 0 && at[n] == '"' && strtol(at, NULL, 10) != card)
+            return false;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(ids); i++) {
+        const char *key = gp_exam_text(exam, "ATTRS{%s}==\"0x", ids[i]), *at = strstr(line, key);
+        const char *path = gp_exam_text(exam, "/sys/class/drm/card%d/device/%s", card, ids[i]);
+        if (at && gp_files_line(&exam->files, path, text, sizeof(text)) &&
+            strtoul(text, NULL, 16) != strtoul(at + strlen(key), NULL, 16))
+            return false;
+    }
+    return true;
+}
+
+/* The administrator's rule of udev that has GNOME leave this card out; NULL: there is none. */
+static const char *find_rule(struct gp_exam *exam, int card)
 {
     static const char folder[] = "/etc/udev/rules.d";
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n; i++) {
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
-        const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-        const char *at = text ? strstr(text, tag) : NULL;
-        while (at && at > text && at[-1] != '\n' && at[-1] != '#')
-            at--;
-        if (at && (at == text || at[-1] == '\n'))
-            return path;
+        const char *at = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+        while (at && *at) {
+            int length = (int)strcspn(at, "\n");
+            const char *line = gp_exam_text(exam, "%.*s", length, at);
+            if (line[strspn(line, " \t")] != '#' && strstr(line, tag) && may_mean(exam, line, card))
+                return path;
+            at += length;
+            at += *at == '\n';
+        }
     }
     return NULL;
 }
@@ -136,6 +162,22 @@ static const char *value_of(struct gp_exam *exam, const char *open, const char *
         if (strncmp(at, variable, n) == 0 && at[n] == '=')
             return at + n + 1;
     return NULL;
+}
+
+/* Whether a value, "/dev/dri/card1:/dev/dri/card2", has this card, also by a link to it. A part
+ * that is no card, such as one of a path with colons in it, could be. */
+static bool may_name(struct gp_exam *exam, const char *value, int card)
+{
+    static const char dri[] = "/dev/dri/";
+    char part[GP_PATH_SIZE], real[GP_PATH_SIZE];
+    while (gp_search_path_next(&value, ":", part)) {
+        const char *path = gp_files_real(&exam->files, part, real) ? real : part;
+        int number =
+            strncmp(path, dri, sizeof(dri) - 1) == 0 ? number_of(path + sizeof(dri) - 1) : -1;
+        if (number < 0 || number == card)
+            return true;
+    }
+    return false;
 }
 
 /* With root's /etc/environment the variable is there in all sessions; NixOS writes its own. */
@@ -156,13 +198,26 @@ static void advise(struct gp_exam *exam, const char *variable, int used, int oth
                    "is missing then, correct the line");
 }
 
+/* Whether no third card has a picture or is open: one that a list leaves out goes dark. */
+static bool is_pair_of(const struct screens *screens, int used, int other)
+{
+    for (int i = 0; i < MOST_CARDS; i++)
+        if (i != used && i != other &&
+            (screens->has_picture[i] || screens->dark[i] || screens->compositor[i]))
+            return false;
+    return true;
+}
+
 static void report(struct gp_exam *exam, size_t kind, const struct screens *screens, int used,
                    int other, const char *rule)
 {
     const char *open = screens->compositor[used], *variable = compositors[kind].variable,
                *where = "";
     const char *value = open && variable[0] ? value_of(exam, open, variable, &where) : NULL;
-    gp_exam_report(exam, open ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    bool is_pair = is_pair_of(screens, used, other);
+    if (value && may_name(exam, value, other)) /* the compositor could not open it: its log tells */
+        return;
+    gp_exam_report(exam, open && is_pair ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    open ? "%s does not use the GPU of a monitor: %s stays dark"
                         : "no picture on the monitor of a GPU that %s may not use: %s",
                    compositors[kind].process, screens->dark[other]);
@@ -178,29 +233,40 @@ static void report(struct gp_exam *exam, size_t kind, const struct screens *scre
         gp_exam_evidence(exam, where, "%s=%s", variable, value);
     else
         gp_exam_evidence(exam, variable, "not set here");
-    gp_exam_why(exam, "The port belongs to card%d, and the picture is on card%d only.%s", other,
-                used,
+    gp_exam_why(exam, "The port belongs to card%d, and the picture is on %s only.%s", other,
+                is_pair ? gp_exam_text(exam, "card%d", used) : "other cards",
                 open ? ""
                      : " If the display settings list this monitor, it was only turned off there; "
                        "if not, the compositor does not use its GPU, which root can see.");
     if (rule)
-        gp_exam_advice(exam, "remove the line with %s for this GPU from %s, and reboot", tag, rule);
+        gp_exam_advice(exam,
+                       "remove the line with %s from %s if it means this GPU (card%d), and reboot",
+                       tag, rule, other);
     else if (value)
         gp_exam_advice(exam,
                        "add :/dev/dri/card%d to the value where the session sets %s, or remove it; "
                        "then log out and in",
                        other, variable);
-    else
+    else if (is_pair)
         advise(exam, variable, used, other);
+    else
+        gp_exam_advice(exam,
+                       "the log of the compositor tells why it leaves card%d out; a list in %s "
+                       "has to name all cards, as those that it lacks stay dark",
+                       other, variable);
 }
 
-/* Of a session of Wayland with this compositor. */
+/* Of a session of Wayland with this compositor. GNOME's draws for X11 as well, where the X server
+ * has the cards; from a console, a session of Wayland is seen by its process. */
 static bool is_session(struct gp_exam *exam, size_t kind)
 {
     const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
     const char *desktop = gp_machine_variable(&exam->machine, "XDG_CURRENT_DESKTOP");
-    return (type && desktop && strcmp(type, "wayland") == 0 &&
-            strstr(desktop, compositors[kind].desktop)) ||
+    bool is_wayland = type && strcmp(type, "wayland") == 0;
+    if (!is_wayland && ((type && strcmp(type, "tty") != 0) ||
+                        (!compositors[kind].variable[0] && gp_machine_runs(&exam->files, "Xorg"))))
+        return false;
+    return (is_wayland && desktop && strstr(desktop, compositors[kind].desktop)) ||
            gp_machine_runs(&exam->files, compositors[kind].process);
 }
 
@@ -221,16 +287,20 @@ void gp_graphics_check_screens_left(struct gp_exam *exam)
         if (screens.dark[i] && !screens.has_picture[i])
             other = i;
     for (int i = 0; other >= 0 && i < MOST_CARDS; i++)
-        if (screens.has_picture[i])
+        if (screens.has_picture[i] && gp_graphics_is_gpu(exam, gp_exam_text(exam, "card%d", i)))
             used = i;
     while (used >= 0 && kind < GP_ARRAY_LEN(compositors) && !is_session(exam, kind))
         kind++;
     if (used < 0 || kind == GP_ARRAY_LEN(compositors) || exam->machine.container)
         return;
-    const char *variable = compositors[kind].variable, *rule = variable[0] ? NULL : find_rule(exam);
+    const char *variable = compositors[kind].variable,
+               *rule = variable[0] ? NULL : find_rule(exam, other);
     if (variable[0] ? is_set(exam, variable) : !rule)
         return;
     read_users(exam, compositors[kind].process, &screens);
+    for (int i = 0; i < MOST_CARDS; i++)
+        if (screens.has_picture[i] && screens.compositor[i] && !screens.compositor[used])
+            used = i;
     if (!screens.compositor[other] && !screens.is_used[other]) /* else turned off on purpose */
         report(exam, kind, &screens, used, other, rule);
 }
