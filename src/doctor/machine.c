@@ -206,10 +206,10 @@ const char *gp_distro_word(enum gp_distro distro)
 static const struct {
     unsigned machine; /* of programs */
     const char *word, *dpkg;
-    const char *compiler; /* in /proc/version: the compiler or the machine that built the kernel */
-    const char *cpu;      /* in /proc/cpuinfo: of 64 bits */
+    const char *compiler; /* of the kernel, in /proc/version */
+    const char *cpu;      /* in /proc/cpuinfo; NULL: 64 bits look the same */
 } arches[] = {
-    {EM_X86_64, "x86_64", "amd64", "x86_64-", "flags\t\t: fpu"},
+    {EM_X86_64, "x86_64", "amd64", "x86_64-", " lm "},
     {EM_AARCH64, "aarch64", "arm64", "aarch64-", "CPU architecture: 8"},
     {EM_PPC64, "ppc64le", "ppc64el", "powerpc64le-", "POWER"},
     {EM_386, "i686", "i386", "i686-", NULL},
@@ -217,17 +217,38 @@ static const struct {
     {EM_ARM, "armv7l", "armhf", "arm-linux-gnueabihf-", "CPU architecture: 7"},
 };
 
-/* The one that a file of the kernel tells of. */
+/* Whether the compiler that built the kernel is this one: "(aarch64-poky-linux-gcc". What comes
+ * before may name the machine that built it, "(builder@x86_64-ci-07)", and tells nothing. */
+static bool is_compiled_by(const char *version, const char *compiler)
+{
+    for (const char *at = version; (at = strstr(at, compiler)); at += strlen(compiler)) {
+        const char *word = at + strcspn(at, " )");
+        const char *gcc = strstr(at, "gcc"), *clang = strstr(at, "clang");
+        if (at > version && strchr(" (", at[-1]) &&
+            ((gcc && gcc < word) || (clang && clang < word)))
+            return true;
+    }
+    return false;
+}
+
+static bool set_arch(struct gp_machine *m, const char *word)
+{
+    (void)snprintf(m->arch, sizeof(m->arch), "%s", word);
+    return true;
+}
+
+/* The one that a file of the kernel tells of; the CPU's description is the surer one. */
 static bool read_arch_of_kernel(struct gp_machine *m, const struct gp_files *files)
 {
     char version[512] = "", cpu[2048] = "";
     (void)gp_files_read(files, "/proc/version", version, sizeof(version));
     (void)gp_files_read(files, "/proc/cpuinfo", cpu, sizeof(cpu));
     for (size_t i = 0; i < GP_ARRAY_LEN(arches); i++)
-        if ((arches[i].cpu && strstr(cpu, arches[i].cpu)) || strstr(version, arches[i].compiler)) {
-            (void)snprintf(m->arch, sizeof(m->arch), "%s", arches[i].word);
-            return true;
-        }
+        if (arches[i].cpu && strstr(cpu, arches[i].cpu))
+            return set_arch(m, arches[i].word);
+    for (size_t i = 0; i < GP_ARRAY_LEN(arches); i++)
+        if (is_compiled_by(version, arches[i].compiler))
+            return set_arch(m, arches[i].word);
     return false;
 }
 
