@@ -333,7 +333,8 @@ static void fix_refused_package(struct gp_exam *exam, const char *kernel)
 }
 
 /* What the build lacks can be installed; otherwise another release of the driver compiles. */
-static void fix_installer(struct gp_exam *exam, const struct gp_failed_build *build)
+static void fix_installer(struct gp_exam *exam, const struct gp_failed_build *build,
+                          const struct gp_lost_symbol *lost)
 {
     const char *error = build->error;
     bool wants_headers = strstr(error, "No such file") && strstr(error, "/lib/modules/");
@@ -348,7 +349,7 @@ static void fix_installer(struct gp_exam *exam, const struct gp_failed_build *bu
         gp_driver_fix_tool(exam, error);
     } else if (wants_headers) {
         gp_driver_fix_headers(exam, build->kernel);
-    } else if (!gp_driver_fix_lost_symbol(exam, build, build->kernel)) {
+    } else if (!gp_driver_fix_lost_symbol(exam, lost, build->kernel)) {
         gp_driver_fix_release(exam, build);
         return;
     }
@@ -440,13 +441,13 @@ static void offer_kernel_of_release(struct gp_exam *exam, const char *kernel)
 
 /* What the kernel and its headers, or the source, have or lack. */
 static bool fix_kernel(struct gp_exam *exam, const struct gp_failed_build *build,
-                       const char *kernel)
+                       const struct gp_lost_symbol *lost, const char *kernel)
 {
     const char *error = build->error;
     if (gp_driver_fix_unfinished_headers(exam, kernel) || fix_refused(exam, error, kernel) ||
         fix_unprepared(exam, error, kernel) || fix_missing_folder(exam, build, kernel))
         return true;
-    if (!gp_driver_fix_lost_symbol(exam, build, kernel))
+    if (!gp_driver_fix_lost_symbol(exam, lost, kernel))
         return false;
     gp_driver_fix_module(exam, kernel, false);
     return true;
@@ -454,7 +455,8 @@ static bool fix_kernel(struct gp_exam *exam, const struct gp_failed_build *build
 
 /* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
  * one builds. */
-static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
+static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build,
+                             const struct gp_lost_symbol *lost)
 {
     const struct gp_install *in = gp_install_of(exam);
     const char *kernel = build->kernel[0] ? build->kernel : exam->machine.kernel;
@@ -470,7 +472,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         gp_driver_fix_module(exam, kernel, false);
         return;
     }
-    if (fix_kernel(exam, build, kernel))
+    if (fix_kernel(exam, build, lost, kernel))
         return;
     if (is_mismatched(build)) {
         fix_mismatched(exam, build, kernel);
@@ -547,7 +549,7 @@ void gp_driver_check_build(struct gp_exam *exam)
         return; /* it is here in another way than by the installer: from a container, for example */
     bool has_headers = !gp_driver_has_unfinished_headers(exam, kernel);
     bool is_built = build->refused[0] != '\0';
-    const char *symbol = gp_driver_lost_symbol(exam, build, kernel);
+    struct gp_lost_symbol lost = gp_driver_lost_symbol(exam, build, kernel);
     gp_exam_report(exam, is_running && !is_loaded ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
                    is_built ? "the module for kernel %s was built, but not installed%s"
                             : "the module could not be built for kernel %s%s",
@@ -556,8 +558,8 @@ void gp_driver_check_build(struct gp_exam *exam)
                    : !has_headers                   ? ": its headers are only partly installed"
                    : is_mismatched(build)           ? ": wrong compiler"
                    : missing_folder(exam, build)[0] ? ": its source is incomplete"
-                   : symbol[0] ? gp_exam_text(exam, ": the kernel lacks %s", symbol)
-                               : "");
+                   : lost.name[0] ? gp_exam_text(exam, ": the kernel lacks %s", lost.name)
+                                  : "");
     if (is_built)
         gp_exam_evidence(exam, build->log, "%s", build->refused + strspn(build->refused, " -"));
     else if (build->line > 0)
@@ -576,9 +578,9 @@ void gp_driver_check_build(struct gp_exam *exam)
     if (is_built)
         fix_refused_package(exam, kernel);
     else if (build->version)
-        fix_installer(exam, build);
+        fix_installer(exam, build, &lost);
     else
-        fix_failed_build(exam, build);
+        fix_failed_build(exam, build, &lost);
     if (in->other_kernel[0] && !is_loaded && has_headers)
         gp_driver_fix_other_kernel(exam);
 }

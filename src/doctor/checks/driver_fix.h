@@ -168,9 +168,14 @@ const char *gp_driver_backports(struct gp_exam *exam);
 /* driver_symbol.c: the symbol for which modpost stopped this build, if the kernel lacks it, though
  * it could have it; "": it does not, or that is not known. The other one adds why, and what to do.
  */
-const char *gp_driver_lost_symbol(struct gp_exam *exam, const struct gp_failed_build *build,
-                                  const char *kernel);
-bool gp_driver_fix_lost_symbol(struct gp_exam *exam, const struct gp_failed_build *build,
+struct gp_lost_symbol {
+    const char *name;
+    bool has_other; /* the other kernel, of the same series, has it */
+};
+struct gp_lost_symbol gp_driver_lost_symbol(struct gp_exam *exam,
+                                            const struct gp_failed_build *build,
+                                            const char *kernel);
+bool gp_driver_fix_lost_symbol(struct gp_exam *exam, const struct gp_lost_symbol *lost,
                                const char *kernel);
 
 #endif

@@ -25,15 +25,21 @@ static int has_symbol(struct gp_exam *exam, const char *path, const char *symbol
 {
     enum { MOST = 16 << 20 };
     size_t size = 0;
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST, &size);
-    if (!text || size == 0 || size >= MOST)
-        return -1;
-    return strstr(text, gp_exam_text(exam, "\t%s\t", symbol)) != NULL;
+    struct gp_arena scratch = {0};
+    const char *text = gp_files_text(&exam->files, &scratch, path, MOST, &size);
+    bool is_whole = text && size > 0 && size < MOST;
+    int ret = is_whole ? strstr(text, gp_exam_text(exam, "\t%s\t", symbol)) != NULL : -1;
+    gp_arena_fini(&scratch);
+    return ret;
 }
 
-/* Whether both are of one series, "6.11": what one has, the other could have. */
-static bool is_of_series(const char *a, const char *b)
+/* Whether both are of one series, "6.11": what one has, the other could have. Not so with RHEL and
+ * SUSE, whose kernels keep their number for years and take parts of newer ones. */
+static bool is_of_series(struct gp_exam *exam, const char *a, const char *b)
 {
+    enum gp_distro distro = exam->machine.distro;
+    if (distro == GP_DISTRO_RHEL || distro == GP_DISTRO_SUSE)
+        return false;
     const char *dot = strchr(a, '.');
     size_t n = dot ? (size_t)(dot - a) + 1 + strspn(dot + 1, "0123456789") : 0;
     return n > 0 && strncmp(a, b, n) == 0 && !(b[n] >= '0' && b[n] <= '9');
@@ -63,22 +69,25 @@ static int is_enabled(struct gp_exam *exam, const char *path, const char *option
     return text ? strstr(text, gp_exam_text(exam, "\n%s=", option)) != NULL : -1;
 }
 
-const char *gp_driver_lost_symbol(struct gp_exam *exam, const struct gp_failed_build *build,
-                                  const char *kernel)
+struct gp_lost_symbol gp_driver_lost_symbol(struct gp_exam *exam,
+                                            const struct gp_failed_build *build, const char *kernel)
 {
-    const char *symbol = symbol_of(exam, build->error), *other = gp_install_of(exam)->other_kernel;
-    if (!symbol[0] || has_symbol(exam, of_headers(exam, kernel, "Module.symvers"), symbol) != 0)
-        return "";
-    bool is_elsewhere = other[0] && is_of_series(kernel, other) &&
-                        has_symbol(exam, of_headers(exam, other, "Module.symvers"), symbol) == 1;
-    return is_elsewhere || part_of(symbol) < GP_ARRAY_LEN(parts) ? symbol : "";
+    const char *other = gp_install_of(exam)->other_kernel;
+    struct gp_lost_symbol ret = {.name = symbol_of(exam, build->error)};
+    if (ret.name[0] &&
+        has_symbol(exam, of_headers(exam, kernel, "Module.symvers"), ret.name) == 0) {
+        ret.has_other = other[0] && is_of_series(exam, kernel, other) &&
+                        has_symbol(exam, of_headers(exam, other, "Module.symvers"), ret.name) == 1;
+        if (ret.has_other || part_of(ret.name) < GP_ARRAY_LEN(parts))
+            return ret;
+    }
+    return (struct gp_lost_symbol){.name = ""};
 }
 
-bool gp_driver_fix_lost_symbol(struct gp_exam *exam, const struct gp_failed_build *build,
+bool gp_driver_fix_lost_symbol(struct gp_exam *exam, const struct gp_lost_symbol *lost,
                                const char *kernel)
 {
-    const char *symbol = gp_driver_lost_symbol(exam, build, kernel);
-    const char *other = gp_install_of(exam)->other_kernel;
+    const char *symbol = lost->name, *other = gp_install_of(exam)->other_kernel;
     if (!symbol[0])
         return false;
     size_t part = part_of(symbol);
@@ -87,7 +96,7 @@ bool gp_driver_fix_lost_symbol(struct gp_exam *exam, const struct gp_failed_buil
     gp_exam_evidence(exam, of_headers(exam, kernel, "Module.symvers"), "does not have %s", symbol);
     if (enabled == 0)
         gp_exam_evidence(exam, config, "%s is not set", parts[part].option);
-    if (other[0] && has_symbol(exam, of_headers(exam, other, "Module.symvers"), symbol) == 1)
+    if (lost->has_other)
         gp_exam_evidence(exam, of_headers(exam, other, "Module.symvers"), "has it");
     gp_exam_why(exam,
                 "The headers declare %s, so that the module uses it, and the kernel %s: another "
