@@ -30,7 +30,7 @@ struct copy {
     const char *name;    /* of the package: "pywhispercpp" */
     const char *folder;  /* "/home/ada/venv/lib/python3.10/site-packages/pywhispercpp.libs" */
     const char *file;    /* "libcuda-8a7c1e52.so.560.35.05" */
-    const char *version; /* "560.35.05"; "": the name does not say */
+    const char *version; /* "560.35.05"; "": the file's name does not say */
     const char *user;    /* a library that is linked with it; NULL: none was found */
     bool is_other;       /* not of the loaded module's version */
 };
@@ -43,8 +43,22 @@ static bool is_of(const char *file, const char *stem)
            strstr(file, ".so");
 }
 
-/* The first library of a folder that is linked with a file. */
-static const char *user_in(struct gp_exam *exam, const char *folder, const char *file)
+static bool is_renamed(const char *file, const char *stem)
+{
+    return file[strlen(stem)] == '-';
+}
+
+/* Whether a library looks for others beside itself: PyInstaller's program has all of its folder do
+ * so. */
+static bool looks_here(const char *folder, const struct gp_elf *elf)
+{
+    return strstr(folder, "/_internal") || strstr(gp_elf_run_path(elf), "$ORIGIN");
+}
+
+/* The first library of a folder that is linked with a file. The name that the driver's own has too
+ * leads to the file only where libraries are sought beside it. */
+static const char *user_in(struct gp_exam *exam, const char *folder, const char *file,
+                           bool is_own_name)
 {
     enum { FILES = 64 };
     char **names;
@@ -56,7 +70,8 @@ static const char *user_in(struct gp_exam *exam, const char *folder, const char 
         if (!strstr(names[i], ".so") || strcmp(names[i], file) == 0)
             continue;
         read++;
-        if (!gp_elf_read_libraries(&elf, &exam->files, &exam->arena, path))
+        if (!gp_elf_read_libraries(&elf, &exam->files, &exam->arena, path) ||
+            (is_own_name && !looks_here(folder, &elf)))
             continue;
         for (const char *needed; (needed = gp_elf_needed(&elf, &from));)
             if (strcmp(needed, file) == 0)
@@ -65,48 +80,67 @@ static const char *user_in(struct gp_exam *exam, const char *folder, const char 
     return NULL;
 }
 
-/* Whether the file is still a copy: a link to the driver's own is as good as none. */
-static bool is_copied(struct gp_exam *exam, const char *folder, const char *file)
+/* Whether the file is still a copy: a link to the driver's own is as good as none. `real`: what it
+ * leads to. */
+static bool is_copied(struct gp_exam *exam, const char *folder, const char *file,
+                      char real[GP_PATH_SIZE])
 {
-    char top[GP_PATH_SIZE], real[GP_PATH_SIZE];
+    char top[GP_PATH_SIZE];
     return gp_files_real(&exam->files, folder, top) &&
            gp_files_real(&exam->files, gp_exam_text(exam, "%s/%s", folder, file), real) &&
-           strncmp(real, top, strlen(top)) == 0;
+           strncmp(real, top, strlen(top)) == 0 && real[strlen(top)] == '/';
 }
 
 /* Whether a copy does harm: under another name it is a second libcuda in the process, whatever its
- * version. libnvidia-ml has nothing that must be started only once. */
-static bool is_harmful(const struct copy *copy, const char *stem)
+ * version. Under its own, a newer one may be for forward compatibility. libnvidia-ml has nothing
+ * that must be started only once. */
+static bool is_harmful(struct gp_exam *exam, const struct copy *copy, const char *stem)
 {
-    bool is_renamed = copy->file[strlen(stem)] == '-';
-    return copy->is_other || (is_renamed && stem == cuda);
+    if (stem != cuda)
+        return copy->is_other;
+    return is_renamed(copy->file, stem) ||
+           (copy->is_other && gp_version_compare(copy->version, exam->machine.driver) < 0);
 }
 
 /* `env`: the wheel's; NULL: a program's folder. */
+static const char *user_of(struct gp_exam *exam, const struct gp_pyenv *env,
+                           const struct copy *copy, const char *stem)
+{
+    bool is_own_name = !is_renamed(copy->file, stem);
+    const char *user = user_in(exam, copy->folder, copy->file, is_own_name);
+    if (!user && env)
+        user = user_in(exam, gp_exam_text(exam, "%s/%s", env->site, copy->name), copy->file,
+                       is_own_name);
+    return user || !env ? user : user_in(exam, env->site, copy->file, is_own_name);
+}
+
+/* Likewise. The version is that of the file which a name such as "libcuda.so.1" leads to; of
+ * several names, the one that is used counts. */
 static bool find_copy(struct gp_exam *exam, const struct gp_pyenv *env, struct copy *copy,
                       const char *stem)
 {
     const char *driver = exam->machine.driver;
-    char **names;
+    char **names, real[GP_PATH_SIZE];
+    bool is_found = false;
     long n = gp_files_list(&exam->files, &exam->arena, copy->folder, &names);
     for (long i = 0; i < n; i++) {
-        if (!is_of(names[i], stem) || !is_copied(exam, copy->folder, names[i]))
+        if (!is_of(names[i], stem) || !is_copied(exam, copy->folder, names[i], real))
             continue;
-        const char *version = gp_library_version(names[i]);
-        copy->file = names[i];
-        copy->version = gp_version_major(version) >= 100 ? version : "";
-        copy->is_other = copy->version[0] && driver[0] && !gp_install_same(copy->version, driver);
-        if (!is_harmful(copy, stem))
+        struct copy now = *copy;
+        const char *version = gp_library_version(strrchr(real, '/') + 1);
+        now.file = names[i];
+        now.version = gp_version_major(version) >= 100 ? gp_exam_text(exam, "%s", version) : "";
+        now.is_other = now.version[0] && driver[0] && !gp_install_same(now.version, driver);
+        if (!is_harmful(exam, &now, stem))
             continue;
-        copy->user = user_in(exam, copy->folder, names[i]);
-        if (!copy->user && env)
-            copy->user =
-                user_in(exam, gp_exam_text(exam, "%s/%s", env->site, copy->name), names[i]);
-        if (!copy->user && env)
-            copy->user = user_in(exam, env->site, names[i]);
-        return true;
+        now.user = user_of(exam, env, &now, stem);
+        if (now.user || !is_found)
+            *copy = now;
+        if (now.user)
+            return true;
+        is_found = true;
     }
-    return false;
+    return is_found;
 }
 
 /* The tool that made the wheel, "repairwheel 0.3.2", with its file; "": unknown. */
@@ -180,7 +214,7 @@ static void explain(struct gp_exam *exam, const struct copy *copy, const char *s
     if (stem != cuda)
         gp_exam_why(exam, "It does not match the loaded module: \"Driver/library version "
                           "mismatch\".");
-    else if (copy->file[strlen(stem)] != '-')
+    else if (!is_renamed(copy->file, stem))
         gp_exam_why(exam, "It does not match the loaded module: CUDA finds no device, or reports "
                           "error 803 or 804.");
     else
