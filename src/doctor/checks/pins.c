@@ -189,6 +189,7 @@ static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
         gp_exam_why(exam, is_close ? "Compiled code usually works with another patch release."
                                    : "Its compiled code does not match: the import fails with an "
                                      "undefined symbol, or operators are missing.");
+        gp_nccl_graph_show(exam, env, torch, package);
         gp_torch_fix_pin(exam, env, torch, package, version);
     }
 }

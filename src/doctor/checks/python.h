@@ -104,6 +104,9 @@ void gp_check_torch_pins(struct gp_exam *exam, const struct gp_pyenv *env,
 /* nccl_graph.c: an NCCL that servers of models cannot record in CUDA graphs */
 void gp_check_nccl_graph(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_torch *torch, const struct gp_nvidia *nv);
+/* Adds it to the finding that a server is for an older PyTorch, which has another NCCL. */
+void gp_nccl_graph_show(struct gp_exam *exam, const struct gp_pyenv *env,
+                        const struct gp_torch *torch, const struct gp_pypackage *package);
 
 /* bitsandbytes.c: its library for that PyTorch, and CUDA's that it looks for */
 void gp_check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
