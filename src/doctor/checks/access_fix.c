@@ -13,11 +13,13 @@ static void propose_number(struct gp_exam *exam, const struct gp_access *access,
         : access->group == GP_ACCESS_NOBODY ? "the device has no group of this container"
                                             : "the device has the number of the host's group";
     const char *number = gp_access_render(exam);
+    if (!gp_access_has_render(exam))
+        gp_exam_command(exam, "there is no such group here yet", "sudo groupadd --system render");
     gp_exam_advice(exam,
                    "%s: on Proxmox, pass it with its number here, in /etc/pve/lxc/ID.conf: dev0: "
                    "%s,gid=%s (the line with lxc.mount.entry for it goes); then start the "
                    "container again",
-                   why, path, number ? number : "the number of group render here");
+                   why, path, number ? number : "NUMBER, that of group render here");
     if (access->group != 0 && access->group != GP_ACCESS_NOBODY)
         gp_exam_advice(exam,
                        "or, before Proxmox 8.2, give render the number %u in /etc/group here, and "
@@ -63,6 +65,11 @@ void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, con
     else if (access->group == 0)
         gp_exam_advice(exam, "only root may use %s: assign it to group render with a udev rule",
                        path);
+    else if (gp_access_is_powerful(access))
+        gp_exam_advice(exam,
+                       "assign %s to group render with a udev rule, and join that: members of %s "
+                       "have other rights, too",
+                       path, access->group_name);
     else
         gp_exam_command(exam, "then log in again", "sudo usermod -aG %s $USER",
                         gp_exam_quoted(exam, access->group_name));

@@ -161,17 +161,22 @@ static void check_dynamic(struct gp_exam *exam, const struct service *service, c
                    service->unit, access.group_name);
     gp_access_show(exam, &access, path);
     gp_exam_evidence(exam, service->unit, "DynamicUser=yes, and no such SupplementaryGroups");
+    const char *group = access.group_name;
+    if (gp_access_is_powerful(&access)) {
+        gp_access_propose(exam, &access, path);
+        group = "render";
+    }
     if (strcmp(exam->machine.distro_id, "nixos") == 0) {
         gp_exam_advice(exam,
                        "in configuration.nix: systemd.services.%.*s.serviceConfig."
                        "SupplementaryGroups = [ \"%s\" ];",
-                       (int)strcspn(service->unit, "."), service->unit, access.group_name);
+                       (int)strcspn(service->unit, "."), service->unit, group);
         gp_exam_command(exam, "", "sudo nixos-rebuild switch");
         return;
     }
     gp_exam_command(exam, "in [Service] add the line below", "sudo systemctl edit %s",
                     gp_exam_quoted(exam, service->unit));
-    gp_exam_advice(exam, "SupplementaryGroups=%s", access.group_name);
+    gp_exam_advice(exam, "SupplementaryGroups=%s", group);
     gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
 }
 
@@ -214,7 +219,7 @@ static void fix_foreign(struct gp_exam *exam, const struct service *service, con
         gp_exam_command(exam, "in either case: its user in group render",
                         "sudo usermod -aG render %s", name);
     gp_exam_command(exam, "then", "sudo systemctl restart %s", units_of(exam, service, user));
-    if (has_name && access->group != 0 && access->group != GP_ACCESS_NOBODY)
+    if (has_name && !gp_access_is_powerful(access) && access->group != GP_ACCESS_NOBODY)
         gp_exam_advice(exam,
                        "or, at once, but with the rights of that group, too: sudo usermod -aG %s "
                        "%s, and restart",
@@ -258,7 +263,7 @@ static const char *check(struct gp_exam *exam, const struct service *service, co
         fix_foreign(exam, service, user, more, &access, path);
         return user;
     }
-    if (access.group == 0 || !has_own_users(exam)) {
+    if (gp_access_is_powerful(&access) || !has_own_users(exam)) {
         gp_access_propose(exam, &access, path);
         return user;
     }

@@ -259,6 +259,34 @@ bool gp_access_is_foreign(const struct gp_exam *exam, const struct gp_access *ac
     return gp_machine_is_lxc(&exam->machine);
 }
 
+bool gp_access_is_powerful(const struct gp_access *access)
+{
+    static const char *const names[] = {
+        "root",      "daemon",   "bin",
+        "sys",       "adm",      "tty",
+        "disk",      "mem",      "kmem",
+        "sudo",      "wheel",    "admin",
+        "staff",     "operator", "backup",
+        "shadow",    "docker",   "podman",
+        "lxd",       "incus",    "incus-admin",
+        "libvirt",   "qemu",     "kvm",
+        "input",     "uinput",   "systemd-journal",
+        "ssl-cert",  "microk8s", "mysql",
+        "netdev",    "postgres", "vboxusers",
+        "wireshark", "www-data",
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strcmp(access->group_name, names[i]) == 0)
+            return true;
+    return access->group == 0;
+}
+
+bool gp_access_has_render(struct gp_exam *exam)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
+    return !text || line_of(text, "render");
+}
+
 const char *gp_access_render(struct gp_exam *exam)
 {
     struct gp_access node = gp_access_of(exam, "/dev/dri/renderD128");

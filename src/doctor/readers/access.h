@@ -61,4 +61,11 @@ const char *gp_access_render(struct gp_exam *exam);
  * LXC container, or nobody's. Membership in that group would not be the way to the device. */
 bool gp_access_is_foreign(const struct gp_exam *exam, const struct gp_access *access);
 
+/* Whether the members of the file's group have other rights than to use devices, up to those of
+ * root, so that no one is to join it for a GPU. */
+bool gp_access_is_powerful(const struct gp_access *access);
+
+/* Whether there is a group render here, or the groups are unknown. */
+bool gp_access_has_render(struct gp_exam *exam);
+
 #endif
