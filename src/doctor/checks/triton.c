@@ -104,16 +104,31 @@ static void check_release(struct gp_exam *exam, const struct gp_pyenv *env)
     gp_exam_pip(exam, env, GP_PIP_ADD, "", gp_exam_text(exam, "triton==%s", wanted));
 }
 
-/* The package other than PyTorch that requires Triton; NULL: none. */
+/* The package that compiles with Triton, without requiring it: it comes with PyTorch. vLLM does so
+ * for each model since its engine V1. NULL: none. */
+static const struct gp_pypackage *known_user(const struct gp_pyenv *env)
+{
+    static const struct {
+        const char *name, *first;
+    } users[] = {{"vllm", "0.8"}, {"sglang", "0.1"}, {"unsloth", "2024"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(users); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, users[i].name);
+        if (package && gp_version_compare(package->version, users[i].first) >= 0)
+            return package;
+    }
+    return NULL;
+}
+
+/* The package that requires Triton; NULL: none but PyTorch and Whisper, which do without. */
 static const struct gp_pypackage *user_of(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     struct gp_requirement wanted;
     for (size_t i = 0; i < env->count; i++) {
         const struct gp_pypackage *package = &env->packages[i];
         const char *file = gp_exam_text(exam, "%s/METADATA", package->entry);
-        const char *text = package->is_conda || strcmp(package->name, "torch") == 0
-                               ? NULL
-                               : gp_pyenv_text(exam, env, file);
+        bool is_left_out = package->is_conda || strcmp(package->name, "torch") == 0 ||
+                           strcmp(package->name, "openai-whisper") == 0;
+        const char *text = is_left_out ? NULL : gp_pyenv_text(exam, env, file);
         while (text && (text = gp_requirement_next(text, &wanted)))
             if (strcmp(wanted.name, "triton") == 0 && !wanted.is_extra)
                 return package;
@@ -127,9 +142,12 @@ static const char *use_of(struct gp_exam *exam, const struct gp_pyenv *env, cons
 {
     static const char *const words[] = {"torch.compile", "import triton", "from triton",
                                         "torch._dynamo", NULL};
-    const struct gp_pypackage *package = user_of(exam, env);
-    *ret_words =
-        package ? gp_exam_text(exam, "%s requires triton", package->entry) : "compiles with Triton";
+    const struct gp_pypackage *known = known_user(env);
+    const struct gp_pypackage *package = known ? known : user_of(exam, env);
+    *ret_words = "compiles with Triton";
+    if (package)
+        *ret_words =
+            gp_exam_text(exam, "%s %s", package->entry, known ? *ret_words : "requires triton");
     return package ? env->site : gp_project_program(exam, env, words);
 }
 
