@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* An extension of PyTorch that a project's setup.py has built: beside the packages, and of none of
+/* An extension of PyTorch, as a project's setup.py builds it: beside the packages, and of none of
  * the projects that publish wheels, which have code for each kind of GPU. */
 struct extension {
     struct gp_exam *exam;
@@ -20,7 +20,10 @@ struct extension {
 
 static void take_extension(void *data, const struct gp_pymodule *module)
 {
-    static const char *const published[] = {"flash_attn", "torch", "apex", "amp_C"};
+    static const char *const published[] = {
+        "flash_attn",         "torch",   "apex",    "amp_C",
+        "autogptq_cuda",      "exllama", "awq_ext", "causal_conv1d_cuda",
+        "selective_scan_cuda"};
     struct extension *found = data;
     for (size_t i = 0; i < GP_ARRAY_LEN(published); i++)
         if (strncmp(module->top, published[i], strlen(published[i])) == 0)
@@ -48,13 +51,13 @@ static void report(struct gp_exam *exam, const struct gp_nvidia *nv, const struc
     gp_pymodules_visit(exam, torch->env, take_extension, &built);
     gp_exam_report(exam, built.path && !is_told ? GP_VERDICT_INFO : GP_VERDICT_OK,
                    "PyTorch %s in %s is for CUDA %s, newer than the driver, which implements CUDA "
-                   "%s: it runs, but nothing that is compiled to PTX",
+                   "%s: it runs, but the driver cannot compile its PTX",
                    torch->version, torch->env->prefix, torch->cuda, ceiling);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/torch/version.py", torch->env->site), "CUDA %s",
                      torch->cuda);
     gp_exam_evidence(exam, "driver", "%s, for CUDA %s", nv->driver, ceiling);
     if (built.path)
-        gp_exam_evidence(exam, built.path, "an extension that was built here");
+        gp_exam_evidence(exam, built.path, "an extension of PyTorch");
     gp_exam_why(exam, "Extensions and compilers at run time that make PTX of this CUDA fail with "
                       "\"the provided PTX was compiled with an unsupported toolchain\" (error "
                       "222); code for exactly this GPU is not affected.");
