@@ -274,6 +274,25 @@ torch_in() {
     says_not 'no such problem'
 }
 
+@test "a note that a line makes the cause hides no failure of the other checks" {
+    local line='NCCL WARN NCCL cannot be captured in a graph' site=root/home/ada/venv/lib/python3.11/site-packages
+    known_gpu
+    cp -r root/sys/bus/pci/devices/0000:01:00.0 root/sys/bus/pci/devices/0000:02:00.0
+    echo 440.33.01 >root/sys/module/nvidia/version
+    torch_in root/home/ada/venv
+    rm -r "$site/torch-2.7.1+cu128.dist-info"
+    printf "__version__ = '2.2.0+cu118'\ncuda = '11.8'\n" >$site/torch/version.py
+    for package in torch:2.2.0+cu118 nvidia_nccl_cu11:2.19.3 vllm:0.3.2+cu118; do
+        mkdir -p "$site/${package%:*}-${package#*:}.dist-info"
+    done
+    mkdir -p root/usr/local/cuda-12.4/bin
+    touch root/usr/local/cuda-12.4/bin/nvcc
+    echo '{"cuda": {"name": "CUDA SDK", "version": "12.4.0"}}' >root/usr/local/cuda-12.4/version.json
+    gpulse --root root explain "$line"
+    says '^      here   python\.others: vLLM in /home/ada/venv cannot use several GPUs with CUDA graphs'
+    says '^      here   cuda\.driver_floor: '
+}
+
 @test "no such problem: only where it was really looked for" {
     local line='CUDA error: no kernel image is available for execution on the device'
     mkdir -p empty

@@ -61,6 +61,27 @@ static bool is_passed(const struct gp_finding *f)
     return !is_problem(f) && !is_unseen(f);
 }
 
+/* What the line is about: a problem of its checks, or what only such a line makes one. */
+static bool is_shown(const struct gp_finding *f, const struct gp_explanation *explanation)
+{
+    return gp_exam_is_listed(explanation->look, f->check->id) &&
+           (is_problem(f) || (explanation->found &&
+                              gp_exam_is_listed(explanation->found, f->check->id) && is_cause(f)));
+}
+
+static bool add_causes(struct gp_strbuf *sb, const struct gp_exam *exam,
+                       const struct gp_explanation *explanation)
+{
+    bool is_any = false;
+    for (const struct gp_finding *f = exam->findings; f; f = f->next) {
+        if (!is_shown(f, explanation))
+            continue;
+        add_finding(sb, f, "here");
+        is_any = true;
+    }
+    return is_any;
+}
+
 static size_t count(const struct gp_exam *exam, const char *checks,
                     bool (*is_one)(const struct gp_finding *f))
 {
@@ -134,17 +155,9 @@ static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam, con
 void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
                       const struct gp_explanation *explanation)
 {
-    const char *checks = explanation->look, *found = explanation->found;
-    if (!exam || !checks[0])
+    const char *checks = explanation->look;
+    if (!exam || !checks[0] || add_causes(sb, exam, explanation))
         return;
-    if (found && count(exam, found, is_cause) > 0) {
-        add_findings(sb, exam, found, is_cause, "here");
-        return;
-    }
-    if (count(exam, checks, is_problem) > 0) {
-        add_findings(sb, exam, checks, is_problem, "here");
-        return;
-    }
     add_no_problem(sb, exam, checks, count(exam, checks, is_note) > 0);
     add_findings(sb, exam, checks, is_note, "");
     add_unseen(sb, exam, checks);
