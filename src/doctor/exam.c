@@ -124,10 +124,39 @@ void gp_exam_report(struct gp_exam *exam, enum gp_verdict verdict, const char *f
     (void)add_finding(exam, verdict, summary);
 }
 
+/* "user:password@" or "token@" at the begin of a host's name; a password may have an @, too. */
+static size_t login_length(const char *host)
+{
+    size_t n = strcspn(host, "/ \t\n\"'");
+    while (n > 0 && host[n - 1] != '@')
+        n--;
+    return n;
+}
+
+const char *gp_exam_without_logins(struct gp_exam *exam, const char *text)
+{
+    static const char mark[] = "://";
+    enum { MARK = sizeof(mark) - 1 };
+    if (!strstr(text, mark))
+        return text;
+    char *copy = gp_arena_alloc(&exam->arena, strlen(text) + 1, 1), *to = copy;
+    if (!copy)
+        return "";
+    for (const char *at; (at = strstr(text, mark)) != NULL;) {
+        size_t n = (size_t)(at - text) + MARK;
+        memcpy(to, text, n);
+        to += n;
+        text += n + login_length(at + MARK);
+    }
+    memcpy(to, text, strlen(text) + 1);
+    return copy;
+}
+
 void gp_exam_evidence(struct gp_exam *exam, const char *where, const char *format, ...)
 {
     const char *text;
     FORMATTED(text, exam, format);
+    text = gp_exam_without_logins(exam, text);
     struct gp_evidence *evidence = gp_arena_alloc(&exam->arena, 1, sizeof(*evidence));
     if (!evidence || !exam->last)
         return;

@@ -103,7 +103,11 @@ const struct gp_finding *gp_exam_first(const struct gp_exam *exam);
 void gp_exam_report(struct gp_exam *exam, enum gp_verdict verdict, const char *format, ...)
     GP_PRINTF(3, 4);
 
-/* The evidence: a file, a variable or a call, and what it contains or returned. */
+/* The text without the names and passwords of addresses: "https://user:password@host/". */
+const char *gp_exam_without_logins(struct gp_exam *exam, const char *text);
+
+/* The evidence: a file, a variable or a call, and what it contains or returned; without logins, as
+ * above. */
 void gp_exam_evidence(struct gp_exam *exam, const char *where, const char *format, ...)
     GP_PRINTF(3, 4);
 

@@ -63,14 +63,15 @@ static const char *has(const struct gp_pod_log *log, const char *words)
     return memmem(log->text, log->size, words, strlen(words));
 }
 
-/* The line that some words are in. */
+/* The line that some words are in; logins are cut before its end is, which may be within one. */
 static const char *line_at(struct gp_exam *exam, const struct gp_pod_log *log, const char *at)
 {
     const char *start = at, *end = memchr(at, '\n', (size_t)(log->text + log->size - at));
     while (start > log->text && start[-1] != '\n')
         start--;
     size_t n = (size_t)((end ? end : log->text + log->size) - start);
-    return gp_exam_text(exam, "%.*s", n < LINE ? (int)n : LINE, start);
+    const char *line = gp_exam_text(exam, "%.*s", (int)n, start);
+    return gp_exam_text(exam, "%.*s", LINE, gp_exam_without_logins(exam, line));
 }
 
 /* "Starting installation of NVIDIA driver version 535.129.03 for Linux kernel version …"; "": it is
@@ -150,7 +151,7 @@ static bool report_build(struct gp_exam *exam, const struct gp_pod_log *log, con
     if (!start || has(log, end) ||
         !gp_modules_first_error(start, log->size - (size_t)(start - log->text), &line, &n))
         return false;
-    const char *error = gp_exam_text(exam, "%.*s", n < LINE ? (int)n : LINE, line);
+    const char *error = line_at(exam, log, line);
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "%s fails: its module does not compile for this node's kernel, %s",
                    words_of(exam, version), exam->machine.kernel);
@@ -198,7 +199,7 @@ static void report_other(struct gp_exam *exam, const struct gp_pod_log *log, con
                             : "%s has not loaded it yet",
                    words_of(exam, version));
     if (gp_modules_first_error(log->text, log->size, &error, &n))
-        gp_exam_evidence(exam, log->path, "%.*s", n < LINE ? (int)n : LINE, error);
+        gp_exam_evidence(exam, log->path, "%s", line_at(exam, log, error));
     gp_exam_evidence(exam, log->path, "the last line: %s", last);
     gp_exam_why(exam,
                 "The node's driver comes from this container, which compiles it and loads it.");

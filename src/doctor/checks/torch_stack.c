@@ -158,15 +158,6 @@ static void find_pins(struct gp_exam *exam, const struct gp_pyenv *env, const ch
 
 /* ---- packages that are not from an index ---- */
 
-/* An address without a name or password before its host. */
-static const char *without_user(struct gp_exam *exam, const char *url)
-{
-    const char *mark = strstr(url, "://");
-    const char *host = mark ? mark + 3 : url;
-    const char *at = memchr(host, '@', strcspn(host, "/"));
-    return gp_exam_text(exam, "%.*s%s", (int)(host - url), url, at ? at + 1 : host);
-}
-
 /* Where a package was installed from, by PEP 610: "file:///home/user/models". "": from an index, or
  * by conda, whose packages have such a file, too. */
 static const char *source_of(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
@@ -178,7 +169,7 @@ static const char *source_of(struct gp_exam *exam, const struct gp_pyenv *env, c
         return "";
     json_t *document = json_loads(text, 0, NULL);
     const char *url = json_string_value(json_object_get(document, "url"));
-    const char *source = url && *url ? without_user(exam, url) : file;
+    const char *source = url && *url ? gp_exam_without_logins(exam, url) : file;
     json_decref(document);
     return source;
 }
