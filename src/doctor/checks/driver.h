@@ -16,6 +16,9 @@ bool gp_driver_has_operator(struct gp_exam *exam);
 /* Reports that it, or NVIDIA's installer, could not load its module; false: no sign of that. */
 bool gp_driver_report_operator(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
+/* Adds how to have the modules of the Operator's driver container signed, or do without. */
+void gp_driver_fix_container(struct gp_exam *exam);
+
 /* driver_container.c */
 /* Reports why the driver container of NVIDIA's GPU Operator has no driver loaded, by its log;
  * false: there is none, or it has loaded one. */

@@ -15,31 +15,35 @@
 enum { LINE = 300 };
 
 /* The container's own words, of its scripts for Ubuntu and for RHEL and OpenShift, and of the
- * package managers that these call; the first row that fits counts. */
-static const struct {
+ * package managers that these call; the first row that fits counts. That a system is not registered
+ * is a notice which dnf prints in each container of RHEL. */
+static const struct reason {
     const char *words[6];
-    const char *summary, *why, *fix;
+    const char *summary, *why;
+    const char *fix; /* NULL: gp_driver_fix_container() */
+    bool is_retried; /* the programs try again, or do without */
 } reasons[] = {
     {{"Key was rejected by service", "Required key not available", "loading is restricted"},
      "the kernel rejects its module, which is not signed with a key that this node trusts",
      "With Secure Boot on, the kernel loads only modules signed with a key that it knows.",
-     "use precompiled driver images, whose modules are signed: driver.usePrecompiled=true, and the "
-     "branch as driver.version; or turn Secure Boot off in the firmware settings of the node"},
-    {{"entitlement may be improperly deployed", "This system is not registered",
-      "subscription-manager register"},
+     NULL,
+     false},
+    {{"entitlement may be improperly deployed"},
      "it may not use Red Hat's repositories",
      "It installs the headers of the node's kernel from there, which needs a subscription "
      "(entitlement) in the cluster.",
      "give the cluster the entitlement; on OpenShift 4.10 and later let the Operator use the "
      "driver "
-     "toolkit, which needs none (operator.use_ocp_driver_toolkit of the ClusterPolicy)"},
+     "toolkit, which needs none (operator.use_ocp_driver_toolkit of the ClusterPolicy)",
+     false},
     {{"failed to reach RHEL package repositories", "Temporary failure resolving",
       "Could not resolve host", "Failed to download metadata for repo", "Could not connect to"},
      "it cannot reach the repositories of packages",
      "It installs the headers of the node's kernel from the distribution's repositories.",
      "let the node's pods resolve and reach them, or give the driver container a proxy or a "
      "mirror: "
-     "HTTPS_PROXY in driver.env, driver.repoConfig.configMapName"},
+     "HTTPS_PROXY in driver.env, driver.repoConfig.configMapName",
+     true},
     {{"Could not resolve Linux kernel version", "Unable to locate package linux-",
       "Unable to find a match: kernel-", "Could not locate Linux kernel version string",
       "Couldn't find any package by glob 'linux-"},
@@ -49,14 +53,24 @@ static const struct {
      "of its system do not have: the kernel is of another release or origin, or was withdrawn.",
      "boot the node with a kernel that the repositories of its release have, such as their newest; "
      "for a kernel of a cloud or a vendor, give the container the repository with its headers: "
-     "driver.repoConfig.configMapName"},
+     "driver.repoConfig.configMapName",
+     false},
     {{"could not insert 'nvidia'", "Unable to load the kernel module"},
      "the kernel does not load the module that it built",
      "The kernel's log of that time says why: another driver has the GPU, the GPU is not supported "
      "by this release, or the module does not fit the kernel.",
      "see the kernel's messages on the node (sudo dmesg), and have them explained by gpulse "
-     "explain"},
+     "explain",
+     false},
 };
+
+/* What the container prints when it has the packages, or its module, after all. */
+static const char *const steps[] = {
+    "Proceeding with Linux kernel version",   "Installing Linux kernel headers",
+    "Installing Linux kernel module files",   "Generating Linux kernel version string",
+    "Compiling NVIDIA driver kernel modules", "Relinking NVIDIA driver kernel modules",
+    "Building NVIDIA driver package",         "Installing NVIDIA driver kernel modules",
+    "Loading NVIDIA driver kernel modules"};
 
 static const char *has(const struct gp_pod_log *log, const char *words)
 {
@@ -72,6 +86,31 @@ static const char *line_at(struct gp_exam *exam, const struct gp_pod_log *log, c
     size_t n = (size_t)((end ? end : log->text + log->size) - start);
     const char *line = gp_exam_text(exam, "%.*s", (int)n, start);
     return gp_exam_text(exam, "%.*s", LINE, gp_exam_without_logins(exam, line));
+}
+
+/* Of the shell's -x, which prints each command, with what is secret in it. */
+static bool is_traced(const char *line, size_t n)
+{
+    size_t depth = 0;
+    while (depth < n && line[depth] == '+')
+        depth++;
+    return depth > 0 && depth < n && line[depth] == ' ';
+}
+
+static const char *last_line(struct gp_exam *exam, const struct gp_pod_log *log)
+{
+    const char *last = NULL, *line;
+    size_t n;
+    for (struct gp_lines lines = gp_lines_of(log->text, log->size);
+         gp_lines_next(&lines, &line, &n);)
+        last = n > 0 && !is_traced(line, n) ? line : last;
+    return last ? line_at(exam, log, last) : "";
+}
+
+/* When it ends, it unmounts what it has mounted; so it does when it starts, before its steps. */
+static bool is_ended(struct gp_exam *exam, const struct gp_pod_log *log)
+{
+    return strcmp(last_line(exam, log), "Unmounting NVIDIA driver rootfs...") == 0;
 }
 
 /* "Starting installation of NVIDIA driver version 535.129.03 for Linux kernel version …"; "": it is
@@ -164,46 +203,80 @@ static bool report_build(struct gp_exam *exam, const struct gp_pod_log *log, con
     return true;
 }
 
-static bool report_reason(struct gp_exam *exam, const struct gp_pod_log *log, const char *version)
+/* Those of them that a line has, at most `most`; NULL: none. */
+static const struct reason *reason_of(const char *line, size_t n, size_t most)
 {
-    for (size_t i = 0; i < GP_ARRAY_LEN(reasons); i++)
-        for (size_t k = 0; k < GP_ARRAY_LEN(reasons[i].words) && reasons[i].words[k]; k++) {
-            const char *at = has(log, reasons[i].words[k]);
-            if (!at)
-                continue;
-            gp_exam_report(exam, GP_VERDICT_FAIL, "%s fails: %s", words_of(exam, version),
-                           reasons[i].summary);
-            gp_exam_evidence(exam, log->path, "%s", line_at(exam, log, at));
-            gp_exam_why(exam, "%s", reasons[i].why);
-            gp_exam_advice(exam, "%s", reasons[i].fix);
-            offer_node(exam);
+    for (size_t i = 0; i < most; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(reasons[i].words) && reasons[i].words[k]; k++)
+            if (memmem(line, n, reasons[i].words[k], strlen(reasons[i].words[k])))
+                return &reasons[i];
+    return NULL;
+}
+
+static bool is_step(const char *line, size_t n)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(steps); i++)
+        if (n >= strlen(steps[i]) && memcmp(line, steps[i], strlen(steps[i])) == 0)
             return true;
-        }
     return false;
 }
 
-/* It is at work, or has stopped for another reason: when it ends, it unmounts what it has mounted.
- */
-static void report_other(struct gp_exam *exam, const struct gp_pod_log *log, const char *version)
+/* Only what no step follows: the container has gone on after anything else. */
+static const struct reason *find_reason(struct gp_exam *exam, const struct gp_pod_log *log,
+                                        const char **ret_line)
 {
-    static const char ended[] = "Unmounting NVIDIA driver rootfs...";
-    const char *last = log->text, *line, *error = "";
+    const struct reason *found = NULL;
+    const bool has_ended = is_ended(exam, log);
+    const char *line;
     size_t n;
     for (struct gp_lines lines = gp_lines_of(log->text, log->size);
-         gp_lines_next(&lines, &line, &n);)
-        last = n > 0 ? line : last;
-    last = line_at(exam, log, last);
-    bool is_ended = strcmp(last, ended) == 0;
+         gp_lines_next(&lines, &line, &n);) {
+        if (is_step(line, n))
+            found = NULL;
+        size_t most = found ? (size_t)(found - reasons) : GP_ARRAY_LEN(reasons);
+        const struct reason *reason = is_traced(line, n) ? NULL : reason_of(line, n, most);
+        if (!reason || (reason->is_retried && !has_ended))
+            continue;
+        found = reason;
+        *ret_line = line;
+    }
+    return found;
+}
+
+static bool report_reason(struct gp_exam *exam, const struct gp_pod_log *log, const char *version)
+{
+    const char *line = "";
+    const struct reason *reason = find_reason(exam, log, &line);
+    if (!reason)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "%s fails: %s", words_of(exam, version), reason->summary);
+    gp_exam_evidence(exam, log->path, "%s", line_at(exam, log, line));
+    gp_exam_why(exam, "%s", reason->why);
+    if (!reason->fix) {
+        gp_driver_fix_container(exam);
+        return true;
+    }
+    gp_exam_advice(exam, "%s", reason->fix);
+    offer_node(exam);
+    return true;
+}
+
+/* It is at work, or has stopped for another reason. */
+static void report_other(struct gp_exam *exam, const struct gp_pod_log *log, const char *version)
+{
+    const char *error = "";
+    const bool has_ended = is_ended(exam, log);
+    size_t n;
     gp_exam_report(exam, GP_VERDICT_FAIL,
-                   is_ended ? "%s has stopped without having loaded it"
-                            : "%s has not loaded it yet",
+                   has_ended ? "%s has stopped without having loaded the driver"
+                             : "%s has not loaded the driver yet",
                    words_of(exam, version));
     if (gp_modules_first_error(log->text, log->size, &error, &n))
         gp_exam_evidence(exam, log->path, "%s", line_at(exam, log, error));
-    gp_exam_evidence(exam, log->path, "the last line: %s", last);
+    gp_exam_evidence(exam, log->path, "the last line: %s", last_line(exam, log));
     gp_exam_why(exam,
                 "The node's driver comes from this container, which compiles it and loads it.");
-    if (!is_ended)
+    if (!has_ended)
         gp_exam_advice(exam, "wait until it is ready, which takes minutes where it compiles");
     gp_exam_advice(exam, "if it keeps restarting: have the first error in its log explained by "
                          "gpulse explain (kubectl logs -p)");
@@ -240,8 +313,8 @@ bool gp_driver_report_container(struct gp_exam *exam, const struct gp_pci_gpu *g
         return false;
     const char *version = version_of(exam, &log);
     (void)gp_log_known_of(exam, "k8s.operator-kernel,k8s.operator-busy");
-    if (!report_misfit(exam, &log, gpu, version) && !report_build(exam, &log, version) &&
-        !report_reason(exam, &log, version))
+    if (!report_misfit(exam, &log, gpu, version) && !report_reason(exam, &log, version) &&
+        !report_build(exam, &log, version))
         report_other(exam, &log, version);
     return true;
 }

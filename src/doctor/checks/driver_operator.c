@@ -99,7 +99,7 @@ static void show_rejection(struct gp_exam *exam, const char *where, const char *
         gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
 }
 
-static void fix_container(struct gp_exam *exam)
+void gp_driver_fix_container(struct gp_exam *exam)
 {
     gp_exam_advice(exam, "have the GPU Operator use precompiled driver images, whose modules are "
                          "signed (NVIDIA has them for Ubuntu's kernels): "
@@ -139,7 +139,7 @@ static bool report_container(struct gp_exam *exam, const char *where, const char
     gp_exam_why(exam, "With Secure Boot on, the kernel loads only modules signed with a key that "
                       "it knows. The driver container builds the module on the node, and does not "
                       "sign it unless it is given a key.");
-    fix_container(exam);
+    gp_driver_fix_container(exam);
     return true;
 }
 
