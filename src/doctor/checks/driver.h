@@ -24,6 +24,10 @@ void gp_driver_fix_container(struct gp_exam *exam);
  * false: there is none, or it has loaded one. */
 bool gp_driver_report_container(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
+/* For fixes that name settings of the ClusterPolicy: where they are, if the pod of the driver is of
+ * an NVIDIADriver resource. */
+void gp_driver_fix_resource(struct gp_exam *exam);
+
 /* driver_operator.c, too */
 /* Adds that the kernel has rejected a module, which may not have been NVIDIA's, if it has. */
 void gp_driver_warn_of_rejection(struct gp_exam *exam);

@@ -119,11 +119,14 @@ static const char *version_of(struct gp_exam *exam, const struct gp_pod_log *log
 {
     static const char *const marks[] = {"NVIDIA driver version ", "NVIDIA driver branch ",
                                         "NVIDIA-Linux-x86_64-", "NVIDIA-Linux-aarch64-"};
+    enum { LONGEST = 16 };
     for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++) {
         const char *at = has(log, marks[i]);
         at = at ? at + strlen(marks[i]) : "";
         size_t n = strspn(at, "0123456789.");
-        if (n > 0)
+        while (n > 0 && at[n - 1] == '.') /* the full stop of a sentence */
+            n--;
+        if (n > 0 && n <= LONGEST)
             return gp_exam_text(exam, "%.*s", (int)n, at);
     }
     return "";
@@ -135,6 +138,25 @@ static void offer_node(struct gp_exam *exam)
                          "driver.enabled=false in the Operator; that is for all nodes");
     gp_exam_link(exam, "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/"
                        "troubleshooting.html");
+}
+
+static const char *version_setting(bool is_of_resource)
+{
+    return is_of_resource ? "spec.version of its NVIDIADriver resource"
+                          : "driver.version in the Operator";
+}
+
+void gp_driver_fix_resource(struct gp_exam *exam)
+{
+    struct gp_pod_log log;
+    if (!gp_pod_read_driver(exam, &log) || !log.is_of_resource)
+        return;
+    gp_exam_command(exam, "this node's driver pod is made from one of these",
+                    "kubectl get nvidiadrivers.nvidia.com");
+    gp_exam_advice(exam, "what is called driver.version, driver.env and so on here is "
+                         "spec.version, spec.env of that resource: the ClusterPolicy's has no "
+                         "effect on it; spec.usePrecompiled cannot be changed, and needs a new "
+                         "resource");
 }
 
 static const char *words_of(struct gp_exam *exam, const char *version)
@@ -155,26 +177,30 @@ static bool report_misfit(struct gp_exam *exam, const struct gp_pod_log *log,
                    gp_driver_gpu_words(exam, gpu));
     gp_exam_evidence(exam, log->path, "driver %s", version);
     gp_exam_why(exam, "Driver %s.", why);
-    gp_exam_advice(exam, "set driver.version in the Operator to a release of branch %u",
+    gp_exam_advice(exam, "set %s to a release of branch %u", version_setting(log->is_of_resource),
                    wish.last > 0 ? wish.last : gp_driver_long_term()->branch);
     offer_node(exam);
     return true;
 }
 
-static void fix_release(struct gp_exam *exam, const char *error, const char *version)
+static void fix_release(struct gp_exam *exam, const struct gp_pod_log *log, const char *error,
+                        const char *version)
 {
     struct gp_wish wish = gp_driver_wish(exam);
     const char *releases = gp_driver_releases_for(exam, error, version);
     unsigned newest = wish.last > 0 ? wish.last : gp_driver_long_term()->branch;
-    gp_exam_advice(exam,
-                   "set driver.version in the Operator to %s, for which NVIDIA has a driver image "
-                   "of this system, or update the Operator, which has a newer one as its default",
-                   releases[0]
-                       ? releases
-                       : gp_exam_text(exam, "a newer release, such as of branch %u", newest));
+    gp_exam_advice(
+        exam, "set %s to %s, for which NVIDIA has a driver image of this system%s",
+        version_setting(log->is_of_resource),
+        releases[0] ? releases
+                    : gp_exam_text(exam, "a newer release, such as of branch %u", newest),
+        log->is_of_resource ? ""
+                            : ", or update the Operator, which has a newer one as its default");
     gp_exam_command(exam, "what it is now",
-                    "kubectl get clusterpolicies.nvidia.com -o "
-                    "jsonpath='{.items[*].spec.driver.version}'");
+                    log->is_of_resource ? "kubectl get nvidiadrivers.nvidia.com -o "
+                                          "custom-columns=NAME:.metadata.name,VERSION:.spec.version"
+                                        : "kubectl get clusterpolicies.nvidia.com -o "
+                                          "jsonpath='{.items[*].spec.driver.version}'");
     gp_exam_advice(exam,
                    "or, until then, boot the kernel that it was last built for, and hold back "
                    "updates of the kernel (in a managed cluster: the node image before)");
@@ -198,7 +224,7 @@ static bool report_build(struct gp_exam *exam, const struct gp_pod_log *log, con
     if (!gp_driver_explain_symbol(exam, error, version))
         gp_exam_why(exam, "The driver is older than the kernel, or than the container's compiler; "
                           "an update of the node's kernel suffices for that.");
-    fix_release(exam, error, version);
+    fix_release(exam, log, error, version);
     offer_node(exam);
     return true;
 }
@@ -257,6 +283,7 @@ static bool report_reason(struct gp_exam *exam, const struct gp_pod_log *log, co
         return true;
     }
     gp_exam_advice(exam, "%s", reason->fix);
+    gp_driver_fix_resource(exam);
     offer_node(exam);
     return true;
 }
@@ -295,10 +322,14 @@ static bool report_image(struct gp_exam *exam)
     gp_exam_evidence(exam, known->where, "%s", known->text);
     gp_exam_why(exam, "There are images for some releases of the driver on some systems; with "
                       "driver.usePrecompiled=true, only for some kernels.");
+    bool is_of_resource = strstr(known->text, gp_pod_of_resource);
     gp_exam_advice(exam,
-                   "not found: set driver.version in the Operator to one that NVIDIA's catalog "
-                   "(NGC) has for this node's system, or driver.usePrecompiled=false; "
-                   "otherwise: let the node reach the registry, or correct the pull secret");
+                   "not found: set %s to one that NVIDIA's catalog (NGC) has for this node's "
+                   "system, or %s; otherwise: let the node reach the registry, or correct the pull "
+                   "secret",
+                   version_setting(is_of_resource),
+                   is_of_resource ? "create a resource without spec.usePrecompiled"
+                                  : "driver.usePrecompiled=false");
     offer_node(exam);
     return true;
 }

@@ -104,6 +104,7 @@ void gp_driver_fix_container(struct gp_exam *exam)
     gp_exam_advice(exam, "have the GPU Operator use precompiled driver images, whose modules are "
                          "signed (NVIDIA has them for Ubuntu's kernels): "
                          "driver.usePrecompiled=true, and the branch as driver.version");
+    gp_driver_fix_resource(exam);
     gp_exam_advice(exam, "or sign in an image of your own: in the container, call nvidia-installer "
                          "with --module-signing-secret-key=FILE and "
                          "--module-signing-public-key=FILE, build the image again, and enroll the "

@@ -63,11 +63,13 @@ size_t gp_pod_logs(struct gp_exam *exam, const char *ret_paths[GP_POD_LOGS])
 
 /* ---- the driver container ---- */
 
+const char gp_pod_of_resource[] = "nvidia-gpu-driver-";
+
 /* "…/POD_UID/nvidia-driver-ctr/4.log", or as a link "…/POD_NAMESPACE_nvidia-driver-ctr-ID.log". On
  * OpenShift another container of the pod compiles. The pod has more, which only wait. */
 static bool is_of_driver(const char *path)
 {
-    static const char *const pods[] = {"nvidia-driver-daemonset-", "nvidia-gpu-driver-"},
+    static const char *const pods[] = {"nvidia-driver-daemonset-", gp_pod_of_resource},
                              *const containers[] = {"nvidia-driver-ctr",
                                                     "openshift-driver-toolkit-ctr"};
     bool is_pod = false, is_container = false;
@@ -147,7 +149,7 @@ static void strip(struct gp_exam *exam, struct gp_pod_log *log)
     log->size = size;
 }
 
-bool gp_pod_read_driver(struct gp_exam *exam, struct gp_pod_log *ret)
+static bool read_driver(struct gp_exam *exam, struct gp_pod_log *ret)
 {
     enum { MOST = 1 << 18 };
     const char *paths[GP_POD_LOGS], *newest = NULL;
@@ -161,9 +163,20 @@ bool gp_pod_read_driver(struct gp_exam *exam, struct gp_pod_log *ret)
         if (!text || size == 0 || (newest && strcmp(time, newest) <= 0))
             continue;
         newest = time;
-        *ret = (struct gp_pod_log){paths[i], text, size};
+        *ret = (struct gp_pod_log){paths[i], text, size, strstr(paths[i], gp_pod_of_resource)};
     }
     if (newest)
         strip(exam, ret);
     return newest;
+}
+
+bool gp_pod_read_driver(struct gp_exam *exam, struct gp_pod_log *ret)
+{
+    static const struct gp_pod_log none;
+    if (!exam->pod_log) {
+        struct gp_pod_log *log = gp_arena_alloc(&exam->arena, 1, sizeof(*log));
+        exam->pod_log = log && read_driver(exam, log) ? log : &none;
+    }
+    *ret = *exam->pod_log;
+    return ret->path;
 }
