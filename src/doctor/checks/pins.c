@@ -75,9 +75,8 @@ static const char *others_for(struct gp_exam *exam, const struct gp_pyenv *env,
 
 /* Packages that belong to PyTorch must match it; for packages built on it, PyTorch must match them:
  * `wanted`, for the CUDA of the installed one. */
-void gp_torch_fix_pin(struct gp_exam *exam, const struct gp_pyenv *env,
-                      const struct gp_torch *torch, const struct gp_pypackage *package,
-                      const char *wanted)
+static void fix_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
+                    const struct gp_pypackage *package, const char *wanted)
 {
     if (strncmp(package->name, "torch", 5) == 0)
         gp_exam_torch(exam, env, "the version for this PyTorch",
@@ -148,7 +147,7 @@ static void check_numbers(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_exam_evidence(exam, env->site, "%s", package->entry);
     gp_exam_why(exam, "Its compiled code does not match: the import fails, or operators are "
                       "missing (\"operator torchvision::nms does not exist\").");
-    gp_torch_fix_pin(exam, env, torch, package, release);
+    fix_pin(exam, env, torch, package, release);
 }
 
 /* conda has seen to it that they fit, whatever their numbers say. */
@@ -190,7 +189,7 @@ static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
                                    : "Its compiled code does not match: the import fails with an "
                                      "undefined symbol, or operators are missing.");
         gp_nccl_graph_show(exam, env, torch, package);
-        gp_torch_fix_pin(exam, env, torch, package, version);
+        fix_pin(exam, env, torch, package, version);
     }
 }
 

@@ -94,10 +94,6 @@ const char *gp_paddle_index(struct gp_exam *exam);
 void gp_paddle_install(struct gp_exam *exam, const struct gp_pyenv *env, const char *version);
 
 /* pins.c: packages that name the PyTorch that they are made for */
-/* A fix: the PyTorch that a package wants, or the package for the installed one. */
-void gp_torch_fix_pin(struct gp_exam *exam, const struct gp_pyenv *env,
-                      const struct gp_torch *torch, const struct gp_pypackage *package,
-                      const char *wanted);
 void gp_check_torch_pins(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_torch *torch);
 
