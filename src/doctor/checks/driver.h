@@ -16,24 +16,19 @@ bool gp_driver_has_operator(struct gp_exam *exam);
 /* Reports that it, or NVIDIA's installer, could not load its module; false: no sign of that. */
 bool gp_driver_report_operator(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
-/* Adds how to have the modules of the Operator's driver container signed, or do without. */
-void gp_driver_fix_container(struct gp_exam *exam);
+/* Adds that the kernel has rejected a module, which may not have been NVIDIA's, if it has. */
+void gp_driver_warn_of_rejection(struct gp_exam *exam);
+
+/* Adds how to keep nouveau from being loaded at boot. */
+void gp_driver_block_nouveau(struct gp_exam *exam);
 
 /* driver_container.c */
 /* Reports why the driver container of NVIDIA's GPU Operator has no driver loaded, by its log;
  * false: there is none, or it has loaded one. */
 bool gp_driver_report_container(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
-/* For fixes that name settings of the ClusterPolicy: where they are, if the pod of the driver is of
- * an NVIDIADriver resource. */
-void gp_driver_fix_resource(struct gp_exam *exam);
-
-/* driver_operator.c, too */
-/* Adds that the kernel has rejected a module, which may not have been NVIDIA's, if it has. */
-void gp_driver_warn_of_rejection(struct gp_exam *exam);
-
-/* Adds how to keep nouveau from being loaded at boot. */
-void gp_driver_block_nouveau(struct gp_exam *exam);
+/* Adds how to have the modules of the Operator's driver container signed, or do without. */
+void gp_driver_fix_container(struct gp_exam *exam);
 
 /* driver_build.c */
 void gp_driver_check_build(struct gp_exam *exam);

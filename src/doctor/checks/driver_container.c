@@ -146,7 +146,9 @@ static const char *version_setting(bool is_of_resource)
                           : "driver.version in the Operator";
 }
 
-void gp_driver_fix_resource(struct gp_exam *exam)
+/* For fixes that name settings of the ClusterPolicy: where they are, if the pod of the driver is of
+ * an NVIDIADriver resource. */
+static void fix_resource(struct gp_exam *exam)
 {
     struct gp_pod_log log;
     if (!gp_pod_read_driver(exam, &log) || !log.is_of_resource)
@@ -157,6 +159,30 @@ void gp_driver_fix_resource(struct gp_exam *exam)
                          "spec.version, spec.env of that resource: the ClusterPolicy's has no "
                          "effect on it; spec.usePrecompiled cannot be changed, and needs a new "
                          "resource");
+}
+
+void gp_driver_fix_container(struct gp_exam *exam)
+{
+    gp_exam_advice(exam, "have the GPU Operator use precompiled driver images, whose modules are "
+                         "signed (NVIDIA has them for Ubuntu's kernels): "
+                         "driver.usePrecompiled=true, and the branch as driver.version");
+    fix_resource(exam);
+    gp_exam_advice(exam, "or sign in an image of your own: in the container, call nvidia-installer "
+                         "with --module-signing-secret-key=FILE and "
+                         "--module-signing-public-key=FILE, build the image again, and enroll the "
+                         "public key on each node (sudo mokutil --import FILE, then reboot)");
+    if (exam->machine.distro == GP_DISTRO_UBUNTU)
+        gp_exam_advice(exam,
+                       "or install the driver on the node, with modules that Canonical has signed "
+                       "(linux-modules-nvidia-…-server-%s, as sudo ubuntu-drivers install --gpgpu "
+                       "does), and set driver.enabled=false in the Operator",
+                       exam->machine.kernel);
+    else
+        gp_exam_advice(exam, "or install the driver on the node, from packages with signed "
+                             "modules, and set driver.enabled=false in the Operator");
+    gp_exam_advice(exam, "or turn Secure Boot off in the firmware settings of the node");
+    gp_exam_link(exam, "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/"
+                       "precompiled-drivers.html");
 }
 
 static const char *words_of(struct gp_exam *exam, const char *version)
@@ -283,7 +309,7 @@ static bool report_reason(struct gp_exam *exam, const struct gp_pod_log *log, co
         return true;
     }
     gp_exam_advice(exam, "%s", reason->fix);
-    gp_driver_fix_resource(exam);
+    fix_resource(exam);
     offer_node(exam);
     return true;
 }

@@ -99,30 +99,6 @@ static void show_rejection(struct gp_exam *exam, const char *where, const char *
         gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
 }
 
-void gp_driver_fix_container(struct gp_exam *exam)
-{
-    gp_exam_advice(exam, "have the GPU Operator use precompiled driver images, whose modules are "
-                         "signed (NVIDIA has them for Ubuntu's kernels): "
-                         "driver.usePrecompiled=true, and the branch as driver.version");
-    gp_driver_fix_resource(exam);
-    gp_exam_advice(exam, "or sign in an image of your own: in the container, call nvidia-installer "
-                         "with --module-signing-secret-key=FILE and "
-                         "--module-signing-public-key=FILE, build the image again, and enroll the "
-                         "public key on each node (sudo mokutil --import FILE, then reboot)");
-    if (exam->machine.distro == GP_DISTRO_UBUNTU)
-        gp_exam_advice(exam,
-                       "or install the driver on the node, with modules that Canonical has signed "
-                       "(linux-modules-nvidia-…-server-%s, as sudo ubuntu-drivers install --gpgpu "
-                       "does), and set driver.enabled=false in the Operator",
-                       exam->machine.kernel);
-    else
-        gp_exam_advice(exam, "or install the driver on the node, from packages with signed "
-                             "modules, and set driver.enabled=false in the Operator");
-    gp_exam_advice(exam, "or turn Secure Boot off in the firmware settings of the node");
-    gp_exam_link(exam, "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/"
-                       "precompiled-drivers.html");
-}
-
 /* The kernel has rejected what the driver container built: such a node needs no driver of its own.
  * The kernel's line does not name the module, which may be another one. */
 static bool report_container(struct gp_exam *exam, const char *where, const char *text)
