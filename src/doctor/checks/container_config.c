@@ -6,11 +6,13 @@
 #include "doctor/readers/access.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/processes.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/version.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Docker Desktop ---- */
@@ -186,6 +188,28 @@ static bool uses_rootless(struct gp_exam *exam)
                            : strcmp(context_of(exam, &path), "rootless") == 0;
 }
 
+/* Whether a docker daemon runs as root, or as another user. */
+static bool has_daemon(struct gp_exam *exam, bool is_of_root)
+{
+    struct gp_processes processes = gp_processes_of(exam);
+    const char *folder;
+    while ((folder = gp_processes_next(exam, &processes, "dockerd"))) {
+        const char *text = gp_files_text(&exam->files, &exam->arena,
+                                         gp_exam_text(exam, "%s/status", folder), 1 << 14, NULL);
+        const char *user = text ? strstr(text, "\nUid:") : NULL;
+        if (user && (strtoul(user + sizeof("\nUid:") - 1, NULL, 10) == 0) == is_of_root)
+            return true;
+    }
+    return false;
+}
+
+/* Whether docker is used without root: configured so for the GPUs or for this user, or seen
+ * running. */
+static bool has_rootless(struct gp_exam *exam)
+{
+    return gp_container_rootless_config(exam) || uses_rootless(exam) || has_daemon(exam, false);
+}
+
 /* Before Docker 27.4 the script that starts it hides /etc/cdi and /run/cdi: moby/moby#47676. Only
  * who turns CDI on needs them. */
 static bool hides_cdi(struct gp_exam *exam)
@@ -281,12 +305,26 @@ void gp_container_check_cgroups(struct gp_exam *exam)
         check_rootless(exam);
         return;
     }
-    gp_exam_report(exam, gp_container_runtime_config(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    const bool is_rootful = gp_container_runtime_config(exam) != NULL;
+    const bool is_rootless = has_rootless(exam);
+    if (!is_rootful && is_rootless && !has_daemon(exam, true)) {
+        gp_exam_report(exam, GP_VERDICT_OK, "no-cgroups is set, as docker without root needs it");
+        return;
+    }
+    gp_exam_report(exam, is_rootful ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "rootful containers cannot use their GPUs: no-cgroups is set");
     gp_exam_evidence(exam, place_of(exam, number), "no-cgroups = true");
     gp_exam_why(exam, "This setting is only for rootless containers. With it, no other container "
                       "gets permission to use the devices.");
-    gp_exam_command(exam, "for rootful containers",
+    if (is_rootless) {
+        gp_exam_advice(exam, "docker without root is used here, too, and needs the setting: give "
+                             "rootful containers the GPUs by CDI (--device nvidia.com/gpu=all)");
+        return;
+    }
+    gp_exam_command(exam,
+                    is_rootful
+                        ? "for rootful containers"
+                        : "unless containers without root use the GPUs: they need the setting",
                     "sudo nvidia-ctk config --in-place --set "
                     "nvidia-container-cli.no-cgroups=false");
     if (gp_files_exist(&exam->files, "/usr/bin/docker"))

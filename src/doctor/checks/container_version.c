@@ -77,7 +77,10 @@ static void update_toolkit(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_UPDATE_CONTAINER_TOOLKIT,
                        *names ? names : "nvidia-container-toolkit", NULL);
     if (gp_files_exist(&exam->files, "/usr/bin/docker") && !gp_container_is_podman(exam))
-        gp_exam_command(exam, "", "sudo systemctl restart docker");
+        gp_exam_command(exam, "", "%s restart docker",
+                        !gp_container_runtime_config(exam) && gp_container_rootless_config(exam)
+                            ? "systemctl --user"
+                            : "sudo systemctl");
 }
 
 /* Docker has refused --gpus, though the toolkit is installed: not since docker was started, or only
