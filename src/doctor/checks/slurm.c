@@ -4,6 +4,7 @@
 #include "doctor/checks/log_show.h"
 #include "doctor/exam.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/searchpath.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -73,6 +74,15 @@ static const char *host_name(struct gp_exam *exam)
     if (!gp_files_line(&exam->files, "/etc/hostname", name, sizeof(name)))
         return "";
     return gp_exam_text(exam, "%.*s", (int)strcspn(name, "."), name);
+}
+
+void gp_slurm_resume(struct gp_exam *exam)
+{
+    const char *host = host_name(exam);
+    if (folder_of(exam) && host[0])
+        gp_exam_command(exam, "on the controller, if the node is drained or invalid",
+                        "sudo scontrol update nodename=%s state=resume",
+                        gp_exam_quoted(exam, host));
 }
 
 /* Whether the digits at `name` are in a list such as "01-04,07", up to its bracket. */
@@ -316,6 +326,76 @@ static bool report_plugin(struct gp_exam *exam, const char *place, const char *l
     return true;
 }
 
+/* Whether slurmd started once more after that line, which precedes a start's own line, and found
+ * the library then. */
+static bool is_before_last_start(struct gp_exam *exam, const struct gp_log_known *said)
+{
+    static const char words[] = "that lib wasn't found", start[] = "slurmd version ";
+    size_t length = 0, starts = 0;
+    const char *text = gp_files_tail(&exam->files, &exam->arena, said->path, 1 << 20, &length);
+    for (const char *p = text; p && (p = strstr(p, words)); p += sizeof(words) - 1)
+        text = p;
+    for (const char *p = text; p && (p = strstr(p, start)); p += sizeof(start) - 1)
+        starts++;
+    return starts > 1;
+}
+
+/* Whether gres.conf lists this node's GPUs besides: then nothing depends on their detection. */
+static bool has_files(struct gp_exam *exam, const struct config *gres)
+{
+    const char *text = gres->text, *line;
+    unsigned number = 0;
+    while ((line = next_line(exam, &text, &number)))
+        if (value_of(exam, line, "File") && is_for_node(exam, line))
+            return true;
+    return false;
+}
+
+/* The daemon opens NVML before its plugin does, by the name that is meant for linking: drivers'
+ * packages often bring only the one with a number. */
+static bool report_name(struct gp_exam *exam, const struct config *gres, const char *place,
+                        const char *line)
+{
+    static const char name[] = "libnvidia-ml.so";
+    static const char list[] =
+        "list the GPUs in gres.conf (Name=gpu File=/dev/nvidia…) instead of AutoDetect=nvml";
+    const struct gp_machine *m = &exam->machine;
+    const bool can_link = !gp_machine_is_ostree(m) && strcmp(m->distro_id, "nixos") != 0;
+    const char *way = value_of(exam, line, "AutoDetect");
+    const char *library = gp_system_library(exam, "", "libnvidia-ml.so.1");
+    if (!way || strcasecmp(way, "nvml") != 0 || !is_for_node(exam, line) || m->container ||
+        !library || gp_system_library(exam, "", name))
+        return false;
+    const struct gp_log_known *said = gp_log_known_of(exam, "slurm.nvml-name");
+    if (!said || is_before_last_start(exam, said) || has_files(exam, gres))
+        return false;
+    const char *folder =
+        gp_exam_text(exam, "%.*s", (int)(strrchr(library, '/') - library), library);
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "slurmd finds no GPU: it opens NVML as %s, a name that is missing here", name);
+    gp_log_show_known(exam, said);
+    (void)gp_log_known_of(exam, "slurm.waiting"); /* follows from it */
+    gp_exam_evidence(exam, place, "%s", line);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, name), "missing");
+    gp_exam_evidence(exam, library, "present");
+    gp_exam_why(exam,
+                "The driver's packages bring only %s.1, which nvidia-smi uses. Without the "
+                "other name slurmd detects no GPU, and Slurm calls the node invalid.",
+                name);
+    if (can_link) {
+        gp_exam_command(exam, "give the library that name, too", "sudo ln -s %s.1 %s/%s", name,
+                        gp_exam_quoted(exam, folder), name);
+        gp_exam_command(exam, "", "sudo ldconfig");
+    } else {
+        gp_exam_advice(exam, "%s", list);
+    }
+    gp_exam_command(exam, "then", "sudo systemctl restart slurmd");
+    gp_slurm_resume(exam);
+    if (can_link)
+        gp_exam_advice(exam, "or %s", list);
+    return true;
+}
+
 /* ---- slurm.conf ---- */
 
 /* How many GPUs a list such as "gpu:a100:4(S:0-1),gpu:2,mps:400" has; 0: none, or unknown. */
@@ -480,7 +560,7 @@ void gp_slurm_check(struct gp_exam *exam)
     while ((line = next_line(exam, &text, &number))) {
         const char *place = gp_exam_text(exam, "%s:%u", gres.path, number);
         if (report_missing(exam, place, line) || report_cores(exam, place, line, cores) ||
-            report_plugin(exam, place, line))
+            report_plugin(exam, place, line) || report_name(exam, &gres, place, line))
             return;
     }
     if (!report_kinds(exam, &slurm))

@@ -30,6 +30,12 @@ void gp_llama_check(struct gp_exam *exam);
 /* slurm.c: what Slurm knows of the GPUs. */
 bool gp_slurm_is_there(struct gp_exam *exam);
 void gp_slurm_check(struct gp_exam *exam);
+/* Adds how jobs may use this node again, if it is one of Slurm's. */
+void gp_slurm_resume(struct gp_exam *exam);
+
+/* dcgm.c: whether DCGM's diagnostics know the driver's CUDA. */
+bool gp_dcgm_is_there(struct gp_exam *exam);
+void gp_dcgm_check(struct gp_exam *exam);
 
 /* licence.c: of virtual GPUs. */
 bool gp_licence_applies(struct gp_exam *exam);
