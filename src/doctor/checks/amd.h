@@ -53,6 +53,10 @@ void gp_amd_check_firmware(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 bool gp_amd_has_old_queries(struct gp_exam *exam);
 void gp_amd_check_queries(struct gp_exam *exam);
 
+/* amd_ring.c: adds to the finding that work on the GPU timed out, if its power saving is known for
+ * that. */
+void gp_amd_suspect_gfxoff(struct gp_exam *exam, const char *bus_id);
+
 /* amd_speed.c: settings that keep the clocks low. */
 void gp_amd_check_speed(struct gp_exam *exam);
 

@@ -1,5 +1,6 @@
 /* What the kernel log says about the GPUs since boot. */
 #include "doctor/readers/log.h"
+#include "doctor/checks/amd.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/driver_wish.h"
 #include "doctor/checks/system.h"
@@ -400,6 +401,8 @@ static void tell_line(struct gp_exam *exam, enum gp_verdict verdict, const struc
     add_doubt(exam, verdict);
     if (e.advice[0])
         gp_exam_advice(exam, "%s", e.advice);
+    if (line->kmsg.kind == GP_KMSG_AMD_TIMEOUT)
+        gp_amd_suspect_gfxoff(exam, line->kmsg.bus_id);
 }
 
 /* PCIe errors of a GPU whose counters, which hardware.errors reads, are not there. */
