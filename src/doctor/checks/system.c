@@ -329,5 +329,10 @@ const struct gp_check gp_checks_system[] = {
      gp_jellyfin_is_there,
      gp_jellyfin_check},
     {"system.llama", "llama.cpp was built for a GPU", {NULL}, gp_llama_is_there, gp_llama_check},
+    {"system.dcgm",
+     "DCGM's diagnostics know the driver's CUDA",
+     {NULL},
+     gp_dcgm_is_there,
+     gp_dcgm_check},
     {0},
 };
