@@ -100,17 +100,21 @@ static size_t find_refusals(struct gp_exam *exam, const char *cuda, struct gp_ev
 static void install(struct gp_exam *exam, bool is_3, unsigned major)
 {
     const struct gp_machine *m = &exam->machine;
+    static const char both[] =
+        "only one of both can be installed; it stops if no repository has the new one";
     const char *package = name_of_4(exam, major);
     if (gp_machine_has_apt(m)) {
         if (is_3 && package_of(exam, package_3))
-            gp_exam_command(exam, "only one of both can be installed", "sudo apt purge %s",
-                            package_3);
+            gp_exam_command(exam, both,
+                            "sudo apt update && apt-cache show %s > /dev/null && sudo apt purge %s",
+                            package, package_3);
+        else
+            gp_exam_command(exam, "", "sudo apt update");
         gp_exam_command(exam, "from NVIDIA's repository, with what it recommends",
-                        "sudo apt update && sudo apt install --install-recommends %s", package);
+                        "sudo apt install --install-recommends %s", package);
     } else if (m->distro == GP_DISTRO_RHEL || m->distro == GP_DISTRO_FEDORA) {
         if (is_3)
-            gp_exam_command(exam, "only one of both can be installed", "sudo dnf remove %s",
-                            package_3);
+            gp_exam_command(exam, both, "dnf info %s && sudo dnf remove %s", package, package_3);
         gp_exam_command(exam, "from NVIDIA's repository",
                         "sudo dnf install --setopt=install_weak_deps=True %s", package);
     } else if (m->distro == GP_DISTRO_SUSE) {
