@@ -52,6 +52,7 @@ struct gp_finding {
     bool is_empty;                  /* it passed because there is nothing that could fail */
     bool stands_alone;              /* it holds whether or not what its check needs has failed */
     bool only_slows;                /* everything works, if slowly */
+    bool only_may;                  /* it harms only a use that nothing has shown yet */
     struct gp_finding *next;
 };
 

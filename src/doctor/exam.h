@@ -120,6 +120,10 @@ void gp_exam_stands_alone(struct gp_exam *exam);
  * first. */
 void gp_exam_only_slows(struct gp_exam *exam);
 
+/* The finding harms only a use that nothing has shown yet, such as that of an installed program:
+ * what has happened on this machine is to be fixed first. */
+void gp_exam_only_may(struct gp_exam *exam);
+
 /* The check passed because there is nothing that it could look at, so nobody may call the machine
  * well for it. */
 void gp_exam_is_empty(struct gp_exam *exam);

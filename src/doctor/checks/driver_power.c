@@ -84,6 +84,18 @@ static void advise_services(struct gp_exam *exam)
                              "nvidia-resume.service and nvidia-hibernate.service, then:");
 }
 
+/* There an option has both, and units cannot be enabled by hand. False: this is not NixOS. */
+static bool fix_on_nixos(struct gp_exam *exam)
+{
+    if (strcmp(exam->machine.distro_id, "nixos") != 0)
+        return false;
+    gp_exam_command(exam,
+                    "after setting, in configuration.nix: hardware.nvidia.powerManagement.enable = "
+                    "true; it sets the module's option and has the driver's services",
+                    "sudo nixos-rebuild boot");
+    return true;
+}
+
 /* A module that is to keep GPU memory refuses a suspend that nobody has announced to it. */
 static bool report_no_units(struct gp_exam *exam, const char *path, const char *params)
 {
@@ -120,6 +132,8 @@ static bool report_no_units(struct gp_exam *exam, const char *path, const char *
         gp_exam_evidence(exam, said->where, "%s", said->text);
     gp_exam_why(exam, "A module that preserves GPU memory lets the machine sleep only after "
                       "nvidia-suspend.service has saved it, and needs nvidia-resume afterwards.");
+    if (fix_on_nixos(exam))
+        return true;
     const char *update = is_missing ? gp_machine_image_update(&exam->files) : NULL;
     if (update) {
         fix_in_image(exam, update);
@@ -289,6 +303,8 @@ static void add_services(struct gp_exam *exam)
 
 static void keep_memory(struct gp_exam *exam)
 {
+    if (fix_on_nixos(exam))
+        return;
     add_services(exam);
     gp_exam_module_setting(exam, "keep GPU memory across suspend", "nvidia-suspend.conf",
                            gp_exam_text(exam, "options %s NVreg_PreserveVideoMemoryAllocations=1",
@@ -318,12 +334,15 @@ static bool report_picture(struct gp_exam *exam, const char *path, const char *w
     return true;
 }
 
-/* A Wayland compositor of those that do not draw lost pictures anew, as GNOME's and KDE's do. NULL:
- * none runs, or there are several GPUs, of which another one may draw. */
+/* A Wayland compositor of those that do not draw lost pictures anew, as KDE's does, or only their
+ * own, as GNOME's. NULL: none runs, or there are several GPUs, of which another one may draw. */
 static const char *lost_desktop(struct gp_exam *exam)
 {
-    static const char names[] = "cosmic-comp,Hyprland,niri,sway";
+    static const char all_names[] = "cosmic-comp,Hyprland,niri,sway,gnome-shell";
+    static const char other_names[] = "cosmic-comp,Hyprland,niri,sway"; /* have Wayland alone */
     const struct gp_machine *m = &exam->machine;
+    const char *session = gp_machine_variable(m, "XDG_SESSION_TYPE");
+    const char *names = session && strcmp(session, "wayland") == 0 ? all_names : other_names;
     struct gp_processes all = gp_processes_of(exam);
     const char *process = NULL;
     char name[32] = "";
@@ -348,7 +367,7 @@ static bool report_desktop(struct gp_exam *exam, const char *path, const char *p
     gp_exam_evidence(exam, where, "%s", text);
     gp_exam_evidence(exam, path, "PreserveVideoMemoryAllocations: 0");
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/comm", process),
-                     "a compositor that does not restore what was lost");
+                     "a compositor that does not restore all that was lost");
     gp_exam_why(exam, "After waking up the screen is black but for the pointer, or windows, fonts "
                       "and pictures are blank or garbled, until the session is started again.");
     keep_memory(exam);
