@@ -109,6 +109,10 @@ static const struct gp_remedy_other others[] = {
      "after setting, in configuration.nix: hardware.graphics.enable32Bit = true; (before 24.11: "
      "hardware.opengl.driSupport32Bit)",
      SWITCH},
+    {"nixos", GP_REMEDY_INSTALL_MESA_VULKAN_32,
+     "after setting, in configuration.nix: hardware.graphics.enable32Bit = true; (before 24.11: "
+     "hardware.opengl.driSupport32Bit)",
+     SWITCH},
     {"nixos", GP_REMEDY_INSTALL_LIBRARIES, NIX_LIBRARIES, SWITCH},
     {"nixos", GP_REMEDY_INSTALL_GRAPHICS, NIX_LIBRARIES, SWITCH},
     {"nixos", GP_REMEDY_INSTALL_INTEL_COMPUTE,
@@ -184,6 +188,11 @@ static const struct gp_remedy_other others[] = {
     {"void", GP_REMEDY_INSTALL_GRAPHICS, "update the packages of the driver, with the system",
      "sudo xbps-install -Su"},
     {"void", GP_REMEDY_INSTALL_MESA, MESA, "sudo xbps-install -S mesa"},
+    {"void", GP_REMEDY_INSTALL_MESA_VULKAN_32, "install the 32-bit drivers, from multilib",
+     "sudo xbps-install -S void-repo-multilib && sudo xbps-install -S mesa-{}-32bit "
+     "mesa-dri-32bit"},
+    {"void", GP_REMEDY_INSTALL_VULKAN_LOADER_32, "install the 32-bit loader, from multilib",
+     "sudo xbps-install -S void-repo-multilib && sudo xbps-install -S vulkan-loader-32bit"},
     {"void", GP_REMEDY_REBUILD_INITRAMFS,
      "rebuild the initramfs, which has its own copy of these settings", "sudo dracut --force"},
     {"void", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
@@ -216,6 +225,12 @@ static const struct gp_remedy_other others[] = {
     {"gentoo", GP_REMEDY_UPDATE_PACKAGES, "update the driver",
      "sudo emerge --update x11-drivers/nvidia-drivers"},
     {"gentoo", GP_REMEDY_INSTALL_MESA, MESA, "sudo emerge --noreplace media-libs/mesa"},
+    {"gentoo", GP_REMEDY_INSTALL_VULKAN_LOADER_32, "build the loader for 32 bits, too",
+     "echo 'media-libs/vulkan-loader abi_x86_32' | sudo tee -a /etc/portage/package.use/vulkan && "
+     "sudo emerge --newuse --autounmask media-libs/vulkan-loader"},
+    {"gentoo", GP_REMEDY_INSTALL_MESA_VULKAN_32, "build Mesa for 32 bits, too",
+     "echo 'media-libs/mesa vulkan abi_x86_32' | sudo tee -a /etc/portage/package.use/mesa && sudo "
+     "emerge --newuse --autounmask media-libs/mesa"},
     {"gentoo", GP_REMEDY_INSTALL_GRAPHICS,
      "build the driver with its parts for graphics (USE=\"X wayland\")",
      "echo 'x11-drivers/nvidia-drivers X wayland' | sudo tee -a /etc/portage/package.use/nvidia && "

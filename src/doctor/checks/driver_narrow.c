@@ -1,6 +1,7 @@
 /* The driver's libraries for programs of 32 bits. Findings of driver.libraries. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
+#include "doctor/checks/graphics.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/vulkan.h"
 #include "doctor/version.h"
@@ -161,9 +162,9 @@ static void check_missing(struct gp_exam *exam)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "the driver's 32-bit libraries, which %s needs, are not installed",
-                   strstr(program, "steam") ? "Steam" : "32-bit Wine");
+                   gp_vulkan_narrow_words(program));
     gp_exam_evidence(exam, missing, "missing");
-    gp_exam_evidence(exam, program, "present");
+    gp_graphics_show_narrow_user(exam, program);
     gp_exam_why(exam, "32-bit programs and games then find only software rendering (swrast), or "
                       "end with GLXBadFBConfig.");
     fix_narrow(exam);

@@ -318,10 +318,10 @@ static void check_vulkan_32(struct gp_exam *exam, const struct maker *maker)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "the 32-bit Vulkan driver of the %s GPU, which %s needs, is not installed",
-                   maker->words, strstr(program, "steam") ? "Steam" : "32-bit Wine");
+                   maker->words, gp_vulkan_narrow_words(program));
     gp_exam_evidence(exam, narrow, "missing");
     gp_exam_evidence(exam, wide, "present");
-    gp_exam_evidence(exam, program, "present");
+    gp_graphics_show_narrow_user(exam, program);
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN_32, maker->package, NULL);
 }
 
@@ -451,9 +451,21 @@ static void check_libdrm_packages(struct gp_exam *exam)
     gp_exam_advice(exam, "or remove AMD's packages, if no program needs their OpenCL");
 }
 
+/* Whether Lutris's Wine lacks a driver, whose package brings the loader. */
+static bool is_loader_brought(struct gp_exam *exam)
+{
+    const char *program = gp_vulkan_narrow_user(exam), *wide;
+    for (size_t i = 0; i < GP_ARRAY_LEN(makers) && program; i++)
+        if (gp_vulkan_is_of_lutris(program) && has_driven(exam, makers[i].vendor) &&
+            gp_vulkan_narrow_missing(exam, makers[i].library, &wide))
+            return true;
+    return false;
+}
+
 static void check_vulkan(struct gp_exam *exam)
 {
-    if (!exam->machine.is_driver_loaded) /* else driver.libraries does */
+    if (!exam->machine.is_driver_loaded && /* else driver.libraries does */
+        !is_loader_brought(exam))
         gp_graphics_check_loader(exam);
     gp_graphics_check_age(exam);
     if (has_driven(exam, GP_PCI_AMD)) {

@@ -20,6 +20,9 @@ bool gp_graphics_report_renamed(struct gp_exam *exam, const char *const *starts,
 /* Likewise: reports if 32-bit Wine has no loader of Vulkan, or Steam on NixOS no 32-bit drivers. */
 void gp_graphics_check_loader(struct gp_exam *exam);
 
+/* Likewise: shows the program that needs drivers of 32 bits, by gp_vulkan_narrow_user(). */
+void gp_graphics_show_narrow_user(struct gp_exam *exam, const char *program);
+
 /* graphics_age.c: reports a Mesa that is older than a GPU. */
 void gp_graphics_check_age(struct gp_exam *exam);
 

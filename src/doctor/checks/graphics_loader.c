@@ -3,6 +3,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/lutris.h"
 #include "doctor/readers/opencl.h"
 #include "doctor/readers/vulkan.h"
 
@@ -107,42 +108,68 @@ bool gp_graphics_report_renamed(struct gp_exam *exam, const char *const *starts,
     return is_any;
 }
 
-/* Without the option for Steam, NixOS has no drivers of 32 bits. */
-static void check_nixos(struct gp_exam *exam)
+static void fix_steam_on_nixos(struct gp_exam *exam)
 {
-    static const char program[] = "/run/current-system/sw/bin/steam",
-                      drivers[] = "/run/opengl-driver-32";
-    if (strcmp(exam->machine.distro_id, "nixos") != 0 || !gp_files_exist(&exam->files, program) ||
-        !gp_files_exist(&exam->files, "/run/opengl-driver") ||
-        gp_files_exist(&exam->files, drivers))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "the 32-bit drivers, which Steam needs, are not installed");
-    gp_exam_evidence(exam, drivers, "missing");
-    gp_exam_evidence(exam, program, "present");
     gp_exam_why(exam, "Steam among the packages of the system is the program alone: \"failed to "
                       "create vulkan instance\", or glXChooseVisual fails.");
     gp_exam_advice(exam, "in the system's configuration: programs.steam.enable = true; instead of "
                          "steam among the packages");
     gp_exam_command(exam, "then", "sudo nixos-rebuild switch");
     gp_exam_link(exam, "https://github.com/NixOS/nixpkgs/issues/393003");
+}
+
+/* Without the option for Steam, or their own, NixOS has no drivers of 32 bits. What Lutris is used
+ * for is unknown. */
+static void check_nixos(struct gp_exam *exam)
+{
+    static const char steam[] = "/run/current-system/sw/bin/steam",
+                      drivers[] = "/run/opengl-driver-32";
+    if (strcmp(exam->machine.distro_id, "nixos") != 0 ||
+        !gp_files_exist(&exam->files, "/run/opengl-driver") ||
+        gp_files_exist(&exam->files, drivers))
+        return;
+    bool has_steam = gp_files_exist(&exam->files, steam);
+    const char *program = has_steam ? steam : gp_lutris_narrow_wine(exam);
+    if (!program)
+        return;
+    gp_exam_report(exam, has_steam ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "the 32-bit drivers, which %s needs, are not installed",
+                   gp_vulkan_narrow_words(program));
+    gp_exam_evidence(exam, drivers, "missing");
+    gp_exam_evidence(exam, program, "present");
+    if (has_steam)
+        fix_steam_on_nixos(exam);
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN_32, "", NULL);
     gp_exam_only_may(exam);
+}
+
+void gp_graphics_show_narrow_user(struct gp_exam *exam, const char *program)
+{
+    const char *where, *text;
+    gp_exam_evidence(exam, program, "present");
+    if (!gp_vulkan_is_of_lutris(program))
+        gp_exam_only_may(exam);
+    else if (gp_lutris_lacks_narrow(exam, &where, &text))
+        gp_exam_evidence(exam, where, "%s", text);
 }
 
 void gp_graphics_check_loader(struct gp_exam *exam)
 {
     check_nixos(exam);
     const char *program = gp_vulkan_narrow_user(exam), *wide;
-    const char *narrow = program && strstr(program, "i386-unix") /* Steam brings one */
+    const char *narrow = program && (strstr(program, "i386-unix") ||
+                                     gp_vulkan_is_of_lutris(program)) /* Steam brings one */
                              ? gp_vulkan_narrow_missing(exam, "libvulkan.so.1", &wide)
                              : NULL;
     if (!narrow)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "Vulkan's 32-bit loader, which 32-bit Wine needs, is not installed");
+                   "Vulkan's 32-bit loader, which %s needs, is not installed",
+                   gp_vulkan_narrow_words(program));
     gp_exam_evidence(exam, narrow, "missing");
     gp_exam_evidence(exam, wide, "present");
-    gp_exam_evidence(exam, program, "present");
+    gp_graphics_show_narrow_user(exam, program);
     gp_exam_why(exam, "DXVK and 32-bit games then find no Vulkan: \"Failed to create Vulkan "
                       "instance\".");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_VULKAN_LOADER_32, NULL, NULL);

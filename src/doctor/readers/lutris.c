@@ -4,6 +4,8 @@
 #include "doctor/lines.h"
 #include "doctor/readers/homes.h"
 
+#include <string.h>
+
 enum { GAMES_MAX = 256, FILES_MAX = 1024, SETTINGS_SIZE = 64 << 10 };
 
 /* The value of a key at any depth of a game's settings, which Lutris writes without braces:
@@ -105,5 +107,66 @@ bool gp_lutris_without_gpu(struct gp_exam *exam, const char *const *words, const
                                  ret_where, ret_text))
                     return true;
         }
+    return false;
+}
+
+/* Builds for the new WoW64 run programs of 32 bits with libraries of 64 bits. */
+static bool is_narrow_wine(struct gp_exam *exam, const char *folder, const char *name)
+{
+    const char *top = gp_exam_text(exam, "%s/%s", folder, name);
+    bool has_wide =
+        gp_files_exist(&exam->files, gp_exam_text(exam, "%s/lib/wine/x86_64-unix", top));
+    bool has_narrow =
+        gp_files_exist(&exam->files, gp_exam_text(exam, "%s/lib/wine/i386-unix", top));
+    return !strcasestr(name, "wow64") && (has_narrow || !has_wide);
+}
+
+const char *gp_lutris_narrow_wine(struct gp_exam *exam)
+{
+    const struct gp_homes *homes = gp_homes_of_all(exam);
+    char **names;
+    for (size_t i = 0; i < homes->count; i++) {
+        const char *folder =
+            gp_exam_text(exam, "%s/.local/share/lutris/runners/wine", homes->list[i]);
+        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+        for (long k = 0; k < n && k < FILES_MAX; k++)
+            if (is_narrow_wine(exam, folder, names[k]))
+                return gp_exam_text(exam, "%s/%s", folder, names[k]);
+    }
+    return NULL;
+}
+
+/* At each start it logs what it has not found: "i386 libvulkan.so.1 missing (needed by vulkan)". */
+static bool find_lacking(struct gp_exam *exam, const char *path, const char **ret_where,
+                         const char **ret_text)
+{
+    static const char *const words[] = {"i386 libvulkan.so.1 missing", "i386 libGL.so.1 missing"};
+    enum { LOG_END = 1 << 20 };
+    size_t size = 0, n;
+    const char *line, *text = gp_files_tail(&exam->files, &exam->arena, path, LOG_END, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    *ret_where = NULL;
+    while (gp_lines_next(&lines, &line, &n)) {
+        if (memmem(line, n, "Starting Lutris", strlen("Starting Lutris")))
+            *ret_where = NULL;
+        for (size_t i = 0; i < GP_ARRAY_LEN(words) && !*ret_where; i++)
+            if (memmem(line, n, words[i], strlen(words[i]))) {
+                *ret_where = path;
+                *ret_text = gp_exam_text(exam, "%.*s", (int)n, line);
+            }
+    }
+    return *ret_where;
+}
+
+bool gp_lutris_lacks_narrow(struct gp_exam *exam, const char **ret_where, const char **ret_text)
+{
+    static const char *const logs[] = {".cache/lutris/lutris.log",
+                                       ".local/share/lutris/lutris.log"};
+    const struct gp_homes *homes = gp_homes_of_all(exam);
+    for (size_t i = 0; i < homes->count; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(logs); k++)
+            if (find_lacking(exam, gp_exam_text(exam, "%s/%s", homes->list[i], logs[k]), ret_where,
+                             ret_text))
+                return true;
     return false;
 }

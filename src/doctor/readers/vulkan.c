@@ -1,6 +1,7 @@
 #include "doctor/readers/vulkan.h"
 
 #include "doctor/exam.h"
+#include "doctor/readers/lutris.h"
 
 #include <string.h>
 
@@ -67,7 +68,21 @@ const char *gp_vulkan_narrow_user(struct gp_exam *exam)
         const char *path = gp_exam_text(exam, "/opt/%s/bin/wine", names[i]);
         found = strncmp(names[i], "wine", 4) == 0 && gp_vulkan_is_narrow(exam, path) ? path : NULL;
     }
-    return found;
+    const char *where, *text;
+    return !found && gp_lutris_lacks_narrow(exam, &where, &text) ? gp_lutris_narrow_wine(exam)
+                                                                 : found;
+}
+
+bool gp_vulkan_is_of_lutris(const char *program)
+{
+    return strstr(program, "/lutris/");
+}
+
+const char *gp_vulkan_narrow_words(const char *program)
+{
+    return gp_vulkan_is_of_lutris(program) ? "Lutris's Wine"
+           : strstr(program, "steam")      ? "Steam"
+                                           : "32-bit Wine";
 }
 
 const char *gp_vulkan_narrow_missing(struct gp_exam *exam, const char *library,

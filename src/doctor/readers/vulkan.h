@@ -23,8 +23,12 @@ const char *gp_vulkan_user(struct gp_exam *exam);
 bool gp_vulkan_is_narrow(struct gp_exam *exam, const char *path);
 
 /* Steam, or a Wine with a part of 32 bits: their programs need drivers of 32 bits; NULL: neither is
- * here. */
+ * here. A Wine of Lutris counts if Lutris has said that it lacks these. */
 const char *gp_vulkan_narrow_user(struct gp_exam *exam);
+
+/* Whether such a program is Lutris's, and what it is called. */
+bool gp_vulkan_is_of_lutris(const char *program);
+const char *gp_vulkan_narrow_words(const char *program);
 
 /* Where the 32-bit form of a library is missing whose 64-bit form is at `ret_wide`; NULL: it is
  * there, or neither is. */
