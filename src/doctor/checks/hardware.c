@@ -80,7 +80,7 @@ static void check_present(struct gp_exam *exam)
         report_none(exam);
         return;
     }
-    if (m->nvidia_count == 0 && gp_hardware_report_gone(exam))
+    if (gp_hardware_report_gone(exam))
         return;
     for (size_t i = 0; i < m->gpu_count; i++)
         list = gp_exam_text(exam, "%s%s%s", list, i ? ", " : "",

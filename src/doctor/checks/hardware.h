@@ -23,9 +23,18 @@ void gp_hardware_check_cpu(struct gp_exam *exam);
 /* hardware_speed.c */
 void gp_hardware_check_speed(struct gp_exam *exam);
 
-/* hardware_gone.c: reports why the bus has no NVIDIA GPU; false: nothing says that it should
- * have one. */
+/* hardware_gone.c: reports why the bus has no NVIDIA GPU, or not that of an enclosure; false:
+ * nothing says that it should have one. */
 bool gp_hardware_report_gone(struct gp_exam *exam);
+
+/* hardware_enclosure.c */
+/* A Thunderbolt device, such as the enclosure of an external GPU, that nobody has authorized: what
+ * is in it is not on the bus. With no driver for such a GPU its name must say what it is, and it is
+ * a finding by itself. True if there is one. */
+bool gp_hardware_fix_enclosure(struct gp_exam *exam, bool is_installed);
+
+/* Reports an enclosure of which only the USB device is connected; false: there is none. */
+bool gp_hardware_report_cable(struct gp_exam *exam);
 
 /* hardware_off.c */
 /* A card's sound or USB port, "0000:01:00.1", whose GPU, "0000:01:00.0", is not on the bus: the

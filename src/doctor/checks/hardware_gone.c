@@ -275,48 +275,6 @@ static bool report_removed(struct gp_exam *exam)
 
 /* ---- what else it may be ---- */
 
-/* Whether the name of a Thunderbolt device says that it is an enclosure for GPUs. */
-static bool is_enclosure(const char *name)
-{
-    static const char *const marks[] = {"eGPU",          "eGFX",       "Core X",
-                                        "Razer Core",    "Node",       "Breakaway",
-                                        "Graphics Dock", "GAMING BOX", "XG Station"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++)
-        if (strcasestr(name, marks[i]))
-            return true;
-    return false;
-}
-
-/* A Thunderbolt device, such as the enclosure of an external GPU, that nobody has authorized: what
- * is in it is not on the bus. With no driver for such a GPU its name must say what it is, and it is
- * a finding by itself. True if there is one. */
-static bool fix_enclosure(struct gp_exam *exam, bool is_installed)
-{
-    static const char top[] = "/sys/bus/thunderbolt/devices";
-    char **names, line[8], name[96], id[64];
-    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
-    for (long i = 0; i < n; i++) {
-        const char *folder = gp_exam_text(exam, "%s/%s", top, names[i]);
-        const char *path = gp_exam_text(exam, "%s/authorized", folder);
-        if (!gp_files_line(&exam->files, path, line, sizeof(line)) || strcmp(line, "0") != 0 ||
-            !gp_files_line(&exam->files, gp_exam_text(exam, "%s/device_name", folder), name,
-                           sizeof(name)) ||
-            !gp_files_line(&exam->files, gp_exam_text(exam, "%s/unique_id", folder), id,
-                           sizeof(id)) ||
-            (!is_installed && !is_enclosure(name)))
-            continue;
-        if (!is_installed)
-            gp_exam_report(exam, GP_VERDICT_WARN, "the external GPU is not connected");
-        gp_exam_evidence(exam, path, "0: the Thunderbolt device \"%s\" is not authorized", name);
-        gp_exam_why(exam, "A Thunderbolt device is connected only after it was authorized: an "
-                          "external GPU in it is not on the bus before.");
-        gp_exam_command(exam, "if it is yours: authorize it, now and in future",
-                        "sudo boltctl enroll %s", gp_exam_quoted(exam, id));
-        return true;
-    }
-    return false;
-}
-
 /* The first Surface Book has a switch for the GPU in its base, which is off at each boot. True if
  * there is one. */
 static bool fix_base(struct gp_exam *exam)
@@ -370,7 +328,7 @@ static bool report_driver(struct gp_exam *exam)
                              "NVIDIA's driver (rpm-ostree rebase)");
         return true;
     }
-    if (fix_base(exam) || fix_enclosure(exam, true) || fix_removed(exam))
+    if (fix_base(exam) || gp_hardware_fix_enclosure(exam, true) || fix_removed(exam))
         return true;
     gp_exam_why(exam, "The GPU is turned off or not assigned to this machine, its slot or power "
                       "has failed, or it was removed.");
@@ -383,6 +341,8 @@ static bool report_driver(struct gp_exam *exam)
 
 bool gp_hardware_report_gone(struct gp_exam *exam)
 {
-    return report_rule(exam) || report_switch(exam) || report_removed(exam) ||
-           report_driver(exam) || fix_enclosure(exam, false);
+    bool is_without = exam->machine.nvidia_count == 0;
+    return (is_without && (report_rule(exam) || report_switch(exam) || report_removed(exam) ||
+                           report_driver(exam))) ||
+           gp_hardware_fix_enclosure(exam, false) || gp_hardware_report_cable(exam);
 }
