@@ -11,8 +11,6 @@ static const struct {
     const char *name, *link;
 } chips[] = {
     {0x1586, "Strix Halo", "https://github.com/1bit-MONSTER/1bit-MONSTER/issues/2013"},
-    {0x15dd, "Raven", "https://bugzilla.kernel.org/show_bug.cgi?id=204689"},
-    {0x15d8, "Picasso", "https://bugzilla.kernel.org/show_bug.cgi?id=207171"},
 };
 
 static const char path[] = "/sys/module/amdgpu/parameters/ppfeaturemask";
