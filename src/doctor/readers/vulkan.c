@@ -3,6 +3,7 @@
 #include "doctor/exam.h"
 #include "doctor/readers/lutris.h"
 
+#include <jansson.h>
 #include <string.h>
 
 const char *const gp_vulkan_folders[] = {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d",
@@ -47,6 +48,25 @@ bool gp_vulkan_is_narrow(struct gp_exam *exam, const char *path)
     char text[sizeof(head)];
     return gp_files_read(&exam->files, path, text, sizeof(text)) == sizeof(head) - 1 &&
            memcmp(text, head, sizeof(head) - 1) == 0;
+}
+
+bool gp_vulkan_driver_read(struct gp_exam *exam, const char *path, struct gp_vulkan_driver *ret)
+{
+    enum { MOST = 1 << 16 };
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST, NULL);
+    json_t *document = json_loads(text ? text : "", 0, NULL);
+    const json_t *icd = json_object_get(document, "ICD");
+    const char *library = json_string_value(json_object_get(icd, "library_path"));
+    const char *arch = json_string_value(json_object_get(icd, "library_arch"));
+    bool is_path = library && library[0] == '/';
+    bool is_narrow = is_path && gp_vulkan_is_narrow(exam, library);
+    bool is_there = library && (!is_path || gp_files_exist(&exam->files, library));
+    *ret = (struct gp_vulkan_driver){
+        .is_wide = is_there && !is_narrow && !(arch && strcmp(arch, "32") == 0),
+        .is_narrow = is_there && (is_narrow || !is_path) && !(arch && strcmp(arch, "64") == 0),
+    };
+    json_decref(document);
+    return library != NULL;
 }
 
 const char *gp_vulkan_narrow_user(struct gp_exam *exam)

@@ -22,6 +22,13 @@ const char *gp_vulkan_user(struct gp_exam *exam);
 /* Whether a file is an ELF file of 32 bits. */
 bool gp_vulkan_is_narrow(struct gp_exam *exam, const char *path);
 
+/* For which programs a file of the loader names a driver that is there: a library without a path is
+ * searched for, for both. False: it cannot be read. */
+struct gp_vulkan_driver {
+    bool is_wide, is_narrow; /* of 64 and of 32 bits */
+};
+bool gp_vulkan_driver_read(struct gp_exam *exam, const char *path, struct gp_vulkan_driver *ret);
+
 /* Steam, or a Wine with a part of 32 bits: their programs need drivers of 32 bits; NULL: neither is
  * here. A Wine of Lutris counts if Lutris has said that it lacks these. */
 const char *gp_vulkan_narrow_user(struct gp_exam *exam);
