@@ -25,7 +25,7 @@ static bool is_wanted(const struct gp_docker_container *c)
 }
 
 /* Any of the ways by which docker passes GPUs. */
-static bool has_gpus(const struct gp_docker_container *c)
+bool gp_container_is_passed(const struct gp_docker_container *c)
 {
     return gp_docker_has_device(c, "/dev/nvidia") || gp_docker_has_runtime(c) ||
            json_array_size(gp_docker_requests(c)) > 0 ||
@@ -237,18 +237,28 @@ static const char no_video[] = "nvdec.library,nvenc.library",
                   tried[] = "cuda.100,cuda.count-100,ffmpeg.cuinit-none,ld.libcuda,ld.nvml,"
                             "nvdec.library,video.libcuda";
 
-/* Whether a container was started without any GPU, and not on purpose. */
-static bool is_without(const struct gp_docker_container *c)
+bool gp_container_is_without(const struct gp_docker_container *c)
 {
     const char *asked = gp_docker_asked(c);
-    return !(asked && !asked[0]) && !has_gpus(c) && !gp_docker_has_other_gpu(c) &&
-           !gp_docker_is_for_cpu(c) && (c->is_running || is_wanted(c));
+    return !(asked && !asked[0]) && !gp_container_is_passed(c) && !gp_docker_has_other_gpu(c) &&
+           !gp_docker_is_for_cpu(c);
+}
+
+/* Likewise one that is to run. */
+static bool is_without(const struct gp_docker_container *c)
+{
+    return gp_container_is_without(c) && (c->is_running || is_wanted(c));
+}
+
+const char *gp_container_final_failure(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    return gp_docker_printed_error(exam, c, no_gpu, is_final);
 }
 
 /* Such a failure of such a container; NULL: none. */
 static const char *failure_without(struct gp_exam *exam, const struct gp_docker_container *c)
 {
-    return is_without(c) ? gp_docker_printed_error(exam, c, no_gpu, is_final) : NULL;
+    return is_without(c) ? gp_container_final_failure(exam, c) : NULL;
 }
 
 /* Its image is built for CUDA, and what it has tried is missing: it may get along without. */
@@ -259,46 +269,6 @@ static const char *attempt_without(struct gp_exam *exam, const struct gp_docker_
     return is_cuda && is_without(c) ? gp_docker_printed_error(exam, c, tried, is_any) : NULL;
 }
 
-/* NVIDIA's images of frameworks, and what is built upon them. In those of CUDA alone programs are
- * also compiled, which needs no GPU, and those of servers are also meant for the CPU. */
-static bool is_framework(const struct gp_docker_container *c)
-{
-    static const char *const variables[] = {"NVIDIA_PYTORCH_VERSION", "NVIDIA_TENSORFLOW_VERSION"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++)
-        if (gp_docker_variable(c, variables[i]))
-            return true;
-    return false;
-}
-
-/* Whether Kubernetes has created it: pods ask in another way, and those that do not want none. */
-static bool is_of_pod(const struct gp_docker_container *c)
-{
-    const json_t *labels = json_object_get(json_object_get(c->config, "Config"), "Labels");
-    return gp_docker_text(labels, "io.kubernetes.pod.name");
-}
-
-static void find_given(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
-{
-    bool *ret = argument;
-    (void)exam;
-    *ret = *ret || (c->host && has_gpus(c));
-}
-
-/* The warning of its image's start that there is no driver, which is judged here alone. NULL: there
- * is none, or it may be meant so: whoever passes GPUs into others wants none in this one. */
-static const char *banner_without(struct gp_exam *exam, const struct gp_docker_container *c)
-{
-    static const char banner[] = "container.no-gpu-banner";
-    bool is_any_given = false;
-    const char *line =
-        c->is_running && is_without(c) ? gp_docker_printed_error(exam, c, banner, is_any) : NULL;
-    if (!line)
-        return NULL;
-    (void)gp_log_known_of(exam, banner);
-    (void)gp_docker_each(exam, find_given, &is_any_given);
-    return is_framework(c) && !is_of_pod(c) && !is_any_given ? line : NULL;
-}
-
 /* The file by which a program in a running container is set to use NVIDIA's GPU, while it has none;
  * NULL: none. */
 static const char *set_without(struct gp_exam *exam, const struct gp_docker_container *c,
@@ -306,7 +276,7 @@ static const char *set_without(struct gp_exam *exam, const struct gp_docker_cont
 {
     const char *asked = gp_docker_asked(c);
     bool is_on_purpose = (asked && !asked[0]) || gp_docker_is_for_cpu(c);
-    return c->is_running && !is_on_purpose && !has_gpus(c)
+    return c->is_running && !is_on_purpose && !gp_container_is_passed(c)
                ? gp_container_setting(exam, c, true, ret_words)
                : NULL;
 }
@@ -335,7 +305,7 @@ static void find_failure(struct gp_exam *exam, const struct gp_docker_container 
     const char *words, *setting = set_without(exam, c, &words);
     if (setting)
         *ret = (struct gp_container_failure){.line = words, .path = setting};
-    else if (c->is_running && !has_gpus(c) && gp_docker_is_users(c, visible) &&
+    else if (c->is_running && !gp_container_is_passed(c) && gp_docker_is_users(c, visible) &&
              gp_docker_asked(c)[0])
         *ret = (struct gp_container_failure){
             .line = gp_exam_text(exam, "%s=%s", visible, gp_docker_asked(c)),
@@ -375,15 +345,22 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
 {
     const char *asked = gp_docker_asked(c);
     if (exam->machine.nvidia_count == 0 || !exam->machine.is_driver_loaded ||
-        !gp_container_has_toolkit(exam) || (!c->is_running && !is_wanted(c)) ||
-        gp_docker_is_for_cpu(c))
+        !gp_container_has_toolkit(exam) || gp_docker_is_for_cpu(c))
         return;
+    if (!c->is_running && !is_wanted(c)) {
+        enum gp_verdict verdict;
+        const char *ended = gp_container_ended_without(exam, c, &verdict);
+        if (ended)
+            report_failure(exam, c, verdict, ended);
+        return;
+    }
     const char *failure = failure_without(exam, c);
-    failure = failure ? failure : banner_without(exam, c);
+    failure = failure ? failure : is_without(c) ? gp_container_banner(exam, c) : NULL;
     const char *attempt = failure ? NULL : attempt_without(exam, c);
     const char *mounted = is_without(c) ? mounted_driver(exam, c) : NULL;
     const char *setting, *words;
-    const char *image = is_without(c) && !is_of_pod(c) ? gp_container_needs_gpu(exam, c) : NULL;
+    const char *image =
+        is_without(c) && !gp_container_is_of_pod(c) ? gp_container_needs_gpu(exam, c) : NULL;
     if (failure)
         report_failure(exam, c, GP_VERDICT_WARN, failure);
     else if (mounted)
@@ -396,7 +373,7 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
         report_failure(exam, c, GP_VERDICT_INFO, attempt);
     else if (!c->is_running)
         return;
-    else if (asked && asked[0] && !has_gpus(c))
+    else if (asked && asked[0] && !gp_container_is_passed(c))
         report_runtime(exam, c, asked);
     else if (!asked && gp_docker_has_runtime(c) && json_array_size(gp_docker_requests(c)) == 0 &&
              !gp_docker_is_nvidia_default(exam))

@@ -1,0 +1,93 @@
+/* Docker's containers that were started without a GPU, and that say so when they start, by the
+ * banner of NVIDIA's images, or before they end: a part of container.given. */
+#include "doctor/checks/container.h"
+
+#include "doctor/exam.h"
+#include "doctor/readers/docker.h"
+#include "doctor/readers/log.h"
+
+#include <string.h>
+
+/* NVIDIA's images of frameworks, and what is built upon them. In those of CUDA alone programs are
+ * also compiled, which needs no GPU, and those of servers are also meant for the CPU. */
+static bool is_framework(const struct gp_docker_container *c)
+{
+    static const char *const variables[] = {"NVIDIA_PYTORCH_VERSION", "NVIDIA_TENSORFLOW_VERSION"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++)
+        if (gp_docker_variable(c, variables[i]))
+            return true;
+    return false;
+}
+
+/* Kubernetes' pods ask in another way, and those that do not want none. */
+bool gp_container_is_of_pod(const struct gp_docker_container *c)
+{
+    const json_t *labels = json_object_get(json_object_get(c->config, "Config"), "Labels");
+    return gp_docker_text(labels, "io.kubernetes.pod.name");
+}
+
+static void find_given(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
+{
+    bool *ret = argument;
+    (void)exam;
+    *ret = *ret || (c->host && gp_container_is_passed(c));
+}
+
+/* Whoever passes GPUs into others wants none in this one, or has learned how to. */
+static bool is_any_given(struct gp_exam *exam)
+{
+    bool is_any = false;
+    (void)gp_docker_each(exam, find_given, &is_any);
+    return is_any;
+}
+
+static bool is_any_line(const struct gp_error_entry *unused, const char *text)
+{
+    (void)unused;
+    (void)text;
+    return true;
+}
+
+/* The warning of its image's start that there is no driver, which is judged here alone. */
+static const char *banner_of(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char banner[] = "container.no-gpu-banner";
+    const char *line = gp_docker_printed_error(exam, c, banner, is_any_line);
+    if (line)
+        (void)gp_log_known_of(exam, banner);
+    return line;
+}
+
+const char *gp_container_banner(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *line = c->is_running ? banner_of(exam, c) : NULL;
+    return line && is_framework(c) && !gp_container_is_of_pod(c) && !is_any_given(exam) ? line
+                                                                                        : NULL;
+}
+
+/* Whether it was started to compile, or is one of NVIDIA's images in which others do. */
+static bool is_for_compiling(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char *const words[] = {"make", "nvcc",  "ninja",  "build", "setup.py", "pip ",
+                                        "gcc",  "bazel", "colcon", "cargo", "catkin",   "compile"};
+    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    const char *command = gp_container_command(exam, c);
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strstr(command, words[i]) || (image && strstr(image, words[i])))
+            return true;
+    return !image || strstr(image, "nvidia/cuda") || strstr(image, "-devel");
+}
+
+const char *gp_container_ended_without(struct gp_exam *exam, const struct gp_docker_container *c,
+                                       enum gp_verdict *ret_verdict)
+{
+    bool is_cuda =
+        gp_docker_variable(c, "NVIDIA_REQUIRE_CUDA") || gp_docker_variable(c, "CUDA_VERSION");
+    if (!is_cuda || !gp_container_is_without(c) || gp_container_is_of_pod(c))
+        return NULL;
+    const char *failure = gp_container_final_failure(exam, c);
+    const char *line = failure ? failure : banner_of(exam, c);
+    bool is_meant = is_any_given(exam) || (!failure && is_for_compiling(exam, c));
+    *ret_verdict = is_meant ? GP_VERDICT_INFO : GP_VERDICT_WARN;
+    return line;
+}
