@@ -192,7 +192,7 @@ void gp_driver_check_registers(struct gp_exam *exam)
 }
 
 /* Also next to the driver's other libraries, where some packages have all of them. */
-static bool has_library(struct gp_exam *exam, const char *name)
+bool gp_driver_has_library(struct gp_exam *exam, const char *name)
 {
     const struct gp_install *in = gp_install_of(exam);
     for (size_t i = 0; i < in->library_count; i++) {
@@ -255,7 +255,7 @@ static void check_opencl_package(struct gp_exam *exam)
     const char *program = gp_opencl_program(exam);
     bool is_debian = distro == GP_DISTRO_DEBIAN;
     if (!program || (!is_debian && distro != GP_DISTRO_ARCH) || in->package_count == 0 ||
-        exam->machine.container || has_library(exam, library) ||
+        exam->machine.container || gp_driver_has_library(exam, library) ||
         gp_graphics_knows_opencl(exam, "nvidia"))
         return;
     gp_exam_report(exam, needs_opencl(exam, program) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
@@ -377,13 +377,14 @@ static bool has_desktop(struct gp_exam *exam)
     return shows && m->gpu_count == m->nvidia_count && gp_files_first(&exam->files, paths);
 }
 
-static void check_desktop(struct gp_exam *exam)
+/* False: it has no desktop that lacks them. */
+static bool check_desktop(struct gp_exam *exam)
 {
     static const char library[] = "libGLX_nvidia.so.0";
     enum { GLVND = 396 };
     if (gp_version_major(exam->machine.driver) < GLVND || !has_desktop(exam) ||
-        has_library(exam, library) || exam->machine.distro == GP_DISTRO_OTHER)
-        return;
+        gp_driver_has_library(exam, library) || exam->machine.distro == GP_DISTRO_OTHER)
+        return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "this desktop draws on the CPU: the driver's libraries for graphics are not "
                    "installed");
@@ -392,6 +393,7 @@ static void check_desktop(struct gp_exam *exam)
     gp_exam_why(exam, "Only the driver's part for computing is installed; OpenGL then uses "
                       "llvmpipe, or the screen stays black.");
     fix_graphics(exam, "nvidia-driver");
+    return true;
 }
 
 /* Whether a session draws with Mesa on NVIDIA's driver on purpose: OpenGL through Vulkan. */
@@ -440,7 +442,7 @@ static void check_chosen(struct gp_exam *exam)
         const char *own = gp_machine_variable(&exam->machine, name);
         const char *value = gp_assignment_last(exam, name, &place);
         if (!value || !is_of_mesa_only(exam, value) || (own && strcmp(own, value) != 0) ||
-            !has_library(exam, chosen[i].library))
+            !gp_driver_has_library(exam, chosen[i].library))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "%s keeps the desktop from NVIDIA's %s: it names only Mesa's", name,
@@ -488,7 +490,7 @@ static void check_wayland(struct gp_exam *exam)
     char **names;
     bool has_link = false;
     if (!shell || gp_version_major(exam->machine.driver) < FIRST_WITH_GBM ||
-        !has_library(exam, "libEGL_nvidia.so.0"))
+        !gp_driver_has_library(exam, "libEGL_nvidia.so.0"))
         return;
     for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
         long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
@@ -525,7 +527,9 @@ void gp_driver_check_graphics(struct gp_exam *exam)
     gp_driver_check_opencl_name(exam);
     check_vulkan(exam);
     gp_driver_check_registers(exam);
-    check_desktop(exam);
+    if (!check_desktop(exam))
+        gp_driver_check_left_out(exam);
+    gp_driver_check_applications(exam);
     check_chosen(exam);
     check_links(exam);
     check_drm(exam);

@@ -1,6 +1,7 @@
 #include "doctor/readers/installer.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/install.h"
 
 #include <string.h>
@@ -68,4 +69,24 @@ bool gp_installer_read(struct gp_exam *exam, struct gp_failed_build *ret)
     }
     gp_arena_fini(&scratch);
     return is_one && ret->line > 0;
+}
+
+size_t gp_installer_option(struct gp_exam *exam, const char *version, const char *option)
+{
+    enum { MOST = 8 << 20 };
+    const char *line;
+    size_t size, n, found = 0;
+    struct gp_arena scratch = {0};
+    const char *text = gp_files_text(&exam->files, &scratch, gp_installer_log, MOST, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    bool is_same = text && strcmp(version_of(exam, text, size), version) == 0;
+    while (is_same && !found && gp_lines_next(&lines, &line, &n)) {
+        size_t start = 0;
+        while (start < n && (line[start] == ' ' || line[start] == '\t'))
+            start++;
+        if (start > 0 && gp_lines_is(line + start, n - start, option))
+            found = lines.number;
+    }
+    gp_arena_fini(&scratch);
+    return found;
 }

@@ -12,4 +12,8 @@ extern const char gp_installer_log[];
 /* The build for the running kernel that failed when the installer last ran; false: none did. */
 bool gp_installer_read(struct gp_exam *exam, struct gp_failed_build *ret);
 
+/* The line of its log, from 1, in which it was told this option, "--no-opengl-files", when it
+ * installed this version of the driver; 0: it was not. */
+size_t gp_installer_option(struct gp_exam *exam, const char *version, const char *option);
+
 #endif

@@ -28,6 +28,7 @@ static const char *const wanted[] = {
     "torch",
     "torchvision",
     "torchaudio",
+    "isaacsim",
     "pytorch*",
     "libtorch",
     "tensorflow",
