@@ -130,14 +130,15 @@ void gp_container_check_serving(struct gp_exam *exam, const struct gp_docker_con
  * those of a server. */
 const char *gp_container_command(struct gp_exam *exam, const struct gp_docker_container *container);
 
-/* container_given.c: whether docker passes it GPUs in any way; whether it was started without any,
- * and not on purpose; and what a program in it says that cannot go on without; NULL: nothing. */
+/* container_without.c: whether docker passes it GPUs in any way; whether it was started without
+ * any, and not on purpose; and what a program in it says that cannot go on without; NULL: nothing.
+ */
 bool gp_container_is_passed(const struct gp_docker_container *container);
 bool gp_container_is_without(const struct gp_docker_container *container);
 const char *gp_container_final_failure(struct gp_exam *exam,
                                        const struct gp_docker_container *container);
 
-/* container_banner.c: whether Kubernetes has created it. */
+/* Likewise: whether Kubernetes has created it. */
 bool gp_container_is_of_pod(const struct gp_docker_container *container);
 
 /* Likewise: the line by which the image of a running one, which needs a GPU, says that there is no

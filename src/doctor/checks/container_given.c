@@ -24,28 +24,11 @@ static bool is_wanted(const struct gp_docker_container *c)
             !is_stopped);
 }
 
-/* Any of the ways by which docker passes GPUs. */
-bool gp_container_is_passed(const struct gp_docker_container *c)
-{
-    return gp_docker_has_device(c, "/dev/nvidia") || gp_docker_has_runtime(c) ||
-           json_array_size(gp_docker_requests(c)) > 0 ||
-           json_is_true(json_object_get(c->host, "Privileged"));
-}
-
 static bool is_any(const struct gp_error_entry *unused, const char *text)
 {
     (void)unused;
     (void)text;
     return true;
-}
-
-/* Whether the program cannot go on: many only try the driver's library, and then use the CPU. */
-static bool is_final(const struct gp_error_entry *entry, const char *text)
-{
-    if (strcmp(entry->id, "video.libcuda") == 0)
-        return strstr(text, "_nvenc") || strstr(text, "_cuvid");
-    return strcmp(entry->id, "ld.libcuda") != 0 || strncmp(text, "ImportError: libcuda", 20) == 0 ||
-           strstr(text, "error while loading shared libraries");
 }
 
 /* Compose before 1.28 knows only the runtime, which the toolkit alone does not bring. */
@@ -228,34 +211,19 @@ static void report_variable(struct gp_exam *exam, const struct gp_docker_contain
                          "and NVIDIA_DRIVER_CAPABILITIES=all");
 }
 
-/* Errors of programs that find not the libraries for video, or no driver or no GPU: where these
- * were asked for, or only tried. */
+/* Errors of programs that find not the libraries for video, or no driver or no GPU which they have
+ * only tried. */
 static const char no_video[] = "nvdec.library,nvenc.library",
-                  no_gpu[] = "cuda.none,cuda.35,ld.libcuda,numba.nocuda,numba.no-device,"
-                             "nvenc.library,ollama.fallback,ollama.no-gpu,torch.no-driver,"
-                             "video.libcuda",
                   tried[] = "cuda.100,cuda.count-100,ffmpeg.cuinit-none,ld.libcuda,ld.nvml,"
                             "nvdec.library,video.libcuda";
 
-bool gp_container_is_without(const struct gp_docker_container *c)
-{
-    const char *asked = gp_docker_asked(c);
-    return !(asked && !asked[0]) && !gp_container_is_passed(c) && !gp_docker_has_other_gpu(c) &&
-           !gp_docker_is_for_cpu(c);
-}
-
-/* Likewise one that is to run. */
+/* One that is to run. */
 static bool is_without(const struct gp_docker_container *c)
 {
     return gp_container_is_without(c) && (c->is_running || is_wanted(c));
 }
 
-const char *gp_container_final_failure(struct gp_exam *exam, const struct gp_docker_container *c)
-{
-    return gp_docker_printed_error(exam, c, no_gpu, is_final);
-}
-
-/* Such a failure of such a container; NULL: none. */
+/* The failure of such a container; NULL: none. */
 static const char *failure_without(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     return is_without(c) ? gp_container_final_failure(exam, c) : NULL;

@@ -77,9 +77,6 @@ void gp_driver_check_graphics(struct gp_exam *exam);
 /* The part of it for containers, too: files that name NVIDIA's driver to Vulkan and EGL. */
 void gp_driver_check_registers(struct gp_exam *exam);
 
-/* Whether a library is in the loader's directories, or next to the driver's others. */
-bool gp_driver_has_library(struct gp_exam *exam, const char *name);
-
 /* driver_applications.c: the driver without its part for graphics, which a program needs; and a
  * program with which the driver's branch is known to fail. Parts of driver.libraries. */
 void gp_driver_check_left_out(struct gp_exam *exam);

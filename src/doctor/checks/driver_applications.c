@@ -8,6 +8,7 @@
 #include "doctor/readers/installer.h"
 #include "doctor/readers/isaac.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/searchpath.h"
 #include "doctor/readers/vulkan.h"
 #include "doctor/version.h"
 
@@ -58,8 +59,8 @@ void gp_driver_check_left_out(struct gp_exam *exam)
     enum gp_verdict verdict;
     const char *program;
     if (!in->run_trace[0] || in->package_count > 0 || exam->machine.container ||
-        gp_version_major(driver) < GLVND || gp_driver_has_library(exam, library) ||
-        gp_driver_has_library(exam, "libEGL_nvidia.so.0") ||
+        gp_version_major(driver) < GLVND || gp_system_has_driver_library(exam, library) ||
+        gp_system_has_driver_library(exam, "libEGL_nvidia.so.0") ||
         !(program = needing_program(exam, &verdict)))
         return;
     size_t line = gp_installer_option(exam, driver, option);

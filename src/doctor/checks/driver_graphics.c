@@ -191,20 +191,6 @@ void gp_driver_check_registers(struct gp_exam *exam)
     }
 }
 
-/* Also next to the driver's other libraries, where some packages have all of them. */
-bool gp_driver_has_library(struct gp_exam *exam, const char *name)
-{
-    const struct gp_install *in = gp_install_of(exam);
-    for (size_t i = 0; i < in->library_count; i++) {
-        const char *real = in->libraries[i].real;
-        if (gp_files_exist(
-                &exam->files,
-                gp_exam_text(exam, "%.*s/%s", (int)(strrchr(real, '/') - real), real, name)))
-            return true;
-    }
-    return gp_system_library(exam, "", name);
-}
-
 /* OpenCL's loader has no file of NVIDIA, and a program needs it. */
 static void check_opencl(struct gp_exam *exam)
 {
@@ -255,7 +241,7 @@ static void check_opencl_package(struct gp_exam *exam)
     const char *program = gp_opencl_program(exam);
     bool is_debian = distro == GP_DISTRO_DEBIAN;
     if (!program || (!is_debian && distro != GP_DISTRO_ARCH) || in->package_count == 0 ||
-        exam->machine.container || gp_driver_has_library(exam, library) ||
+        exam->machine.container || gp_system_has_driver_library(exam, library) ||
         gp_graphics_knows_opencl(exam, "nvidia"))
         return;
     gp_exam_report(exam, needs_opencl(exam, program) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
@@ -383,7 +369,7 @@ static bool check_desktop(struct gp_exam *exam)
     static const char library[] = "libGLX_nvidia.so.0";
     enum { GLVND = 396 };
     if (gp_version_major(exam->machine.driver) < GLVND || !has_desktop(exam) ||
-        gp_driver_has_library(exam, library) || exam->machine.distro == GP_DISTRO_OTHER)
+        gp_system_has_driver_library(exam, library) || exam->machine.distro == GP_DISTRO_OTHER)
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "this desktop draws on the CPU: the driver's libraries for graphics are not "
@@ -442,7 +428,7 @@ static void check_chosen(struct gp_exam *exam)
         const char *own = gp_machine_variable(&exam->machine, name);
         const char *value = gp_assignment_last(exam, name, &place);
         if (!value || !is_of_mesa_only(exam, value) || (own && strcmp(own, value) != 0) ||
-            !gp_driver_has_library(exam, chosen[i].library))
+            !gp_system_has_driver_library(exam, chosen[i].library))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "%s keeps the desktop from NVIDIA's %s: it names only Mesa's", name,
@@ -490,7 +476,7 @@ static void check_wayland(struct gp_exam *exam)
     char **names;
     bool has_link = false;
     if (!shell || gp_version_major(exam->machine.driver) < FIRST_WITH_GBM ||
-        !gp_driver_has_library(exam, "libEGL_nvidia.so.0"))
+        !gp_system_has_driver_library(exam, "libEGL_nvidia.so.0"))
         return;
     for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
         long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);

@@ -18,23 +18,6 @@
 
 /* ---- variables ---- */
 
-const char *gp_graphics_session_value(struct gp_exam *exam, const char *name)
-{
-    const char *place, *own = gp_machine_variable(&exam->machine, name);
-    const char *value = own ? own : gp_assignment_last(exam, name, &place);
-    return !own && value && strpbrk(value, "$`~") ? NULL : value;
-}
-
-void gp_graphics_fix_variable(struct gp_exam *exam, const char *name, const char *value,
-                              const char *note)
-{
-    gp_exam_evidence(exam, name, "%s", value);
-    if (gp_machine_variable(&exam->machine, name))
-        gp_exam_unset(exam, name, note);
-    else
-        gp_exam_unset_for_all(exam, name);
-}
-
 /* Values by which the CPU draws. */
 static void check_software(struct gp_exam *exam)
 {
@@ -48,11 +31,11 @@ static void check_software(struct gp_exam *exam)
                 {"MESA_LOADER_DRIVER_OVERRIDE", "kms_swrast"},
                 {"MESA_LOADER_DRIVER_OVERRIDE", "llvmpipe"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
-        const char *value = gp_graphics_session_value(exam, rows[i].name);
+        const char *value = gp_exam_session_value(exam, rows[i].name);
         if (!value || strcasecmp(value, rows[i].value) != 0)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "%s makes OpenGL render on the CPU", rows[i].name);
-        gp_graphics_fix_variable(exam, rows[i].name, value, "");
+        gp_exam_fix_variable(exam, rows[i].name, value, "");
     }
 }
 
@@ -89,7 +72,7 @@ static void check_screens(struct gp_exam *exam)
     static const char *const names[] = {"WLR_DRM_DEVICES", "AQ_DRM_DEVICES", "KWIN_DRM_DEVICES"};
     char file[GP_PATH_SIZE];
     for (size_t i = 0; i < GP_ARRAY_LEN(names) && gp_files_exist(&exam->files, "/dev/dri"); i++) {
-        const char *value = gp_graphics_session_value(exam, names[i]), *rest = value;
+        const char *value = gp_exam_session_value(exam, names[i]), *rest = value;
         if (!value || !*value || strchr(value, '\\'))
             continue;
         bool has_any = false;
@@ -111,8 +94,8 @@ static void check_screens(struct gp_exam *exam)
         if (monitor)
             gp_exam_evidence(exam, gp_exam_text(exam, "/sys/class/drm/%s/status", monitor),
                              "connected");
-        gp_graphics_fix_variable(exam, names[i], value,
-                                 "without it the compositor finds the GPUs itself");
+        gp_exam_fix_variable(exam, names[i], value,
+                             "without it the compositor finds the GPUs itself");
         if (monitor)
             gp_exam_advice(exam, "or add /dev/dri/%.*s to the list, after the GPU that draws",
                            (int)strcspn(monitor, "-"), monitor);
@@ -138,7 +121,7 @@ static const char *video_driver(struct gp_exam *exam, const char *name)
 static void check_video_of_nvidia(struct gp_exam *exam)
 {
     static const char name[] = "LIBVA_DRIVER_NAME", own[] = "nvidia";
-    const char *value = gp_graphics_session_value(exam, name);
+    const char *value = gp_exam_session_value(exam, name);
     if (!value || strcmp(value, own) != 0 || exam->machine.nvidia_count == 0 ||
         exam->machine.container || video_driver(exam, own) ||
         gp_machine_variable(&exam->machine, "LIBVA_DRIVERS_PATH") ||
@@ -148,8 +131,8 @@ static void check_video_of_nvidia(struct gp_exam *exam)
                    "programs decode video on the CPU");
     gp_exam_evidence(exam, "dri/nvidia_drv_video.so", "not in any of the usual directories");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_NVIDIA_VAAPI, NULL, NULL);
-    gp_graphics_fix_variable(exam, name, value,
-                             "or have VA-API choose a driver, on a laptop that of the other GPU");
+    gp_exam_fix_variable(exam, name, value,
+                         "or have VA-API choose a driver, on a laptop that of the other GPU");
 }
 
 void gp_graphics_check_variables(struct gp_exam *exam)
@@ -191,12 +174,12 @@ static void check_left_over(struct gp_exam *exam)
         {"LIBVA_DRIVER_NAME", "nvidia", "VA-API finds no driver"},
         {"VDPAU_DRIVER", "nvidia", "VDPAU finds no driver"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
-        const char *value = gp_graphics_session_value(exam, rows[i].name);
+        const char *value = gp_exam_session_value(exam, rows[i].name);
         if (!value || strcmp(value, rows[i].value) != 0)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "%s is set for an NVIDIA GPU, which is not here: %s",
                        rows[i].name, rows[i].words);
-        gp_graphics_fix_variable(exam, rows[i].name, value, "");
+        gp_exam_fix_variable(exam, rows[i].name, value, "");
     }
 }
 
@@ -204,7 +187,7 @@ static void check_video_name(struct gp_exam *exam)
 {
     static const char name[] = "LIBVA_DRIVER_NAME";
     static const char *const known[] = {"iHD", "i965", "radeonsi"};
-    const char *value = gp_graphics_session_value(exam, name), *other = NULL;
+    const char *value = gp_exam_session_value(exam, name), *other = NULL;
     if (!value || !value[0] || strcmp(value, "nvidia") == 0 || video_driver(exam, value) ||
         gp_machine_variable(&exam->machine, "LIBVA_DRIVERS_PATH"))
         return;
@@ -215,7 +198,7 @@ static void check_video_name(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_WARN, "%s names a driver that is not installed: %s", name,
                    "programs decode and encode video on the CPU");
     gp_exam_evidence(exam, video_driver(exam, other), "present");
-    gp_graphics_fix_variable(exam, name, value, "VA-API then chooses the driver by itself");
+    gp_exam_fix_variable(exam, name, value, "VA-API then chooses the driver by itself");
 }
 
 static void check_environment(struct gp_exam *exam)

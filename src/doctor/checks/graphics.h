@@ -12,13 +12,6 @@ void gp_graphics_check_variables(struct gp_exam *exam);
 /* A program that decodes or encodes video with the system's VA-API; NULL: none is seen. */
 const char *gp_graphics_video_user(struct gp_exam *exam);
 
-/* What the programs of a session get as a variable: this shell's value, or if it has none, as with
- * sudo, that of the files for all sessions. One that a shell would have to compute is unknown, as
- * is one that is not set: NULL. The other adds to the finding how to unset it, with a note. */
-const char *gp_graphics_session_value(struct gp_exam *exam, const char *name);
-void gp_graphics_fix_variable(struct gp_exam *exam, const char *name, const char *value,
-                              const char *note);
-
 /* graphics_lists.c: reports lists of drivers' files that do not exist, or that leave out the
  * programs of 32 or 64 bits. */
 void gp_graphics_check_lists(struct gp_exam *exam);

@@ -2,6 +2,7 @@
  * and drivers of one word size only. */
 #include "doctor/checks/graphics.h"
 
+#include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/vulkan.h"
@@ -97,7 +98,7 @@ static void fix_list(struct gp_exam *exam, const char *name, const char *value,
 {
     const char *place;
     bool is_own = gp_machine_variable(&exam->machine, name);
-    gp_graphics_fix_variable(exam, name, value, "without it all installed drivers are found");
+    gp_exam_fix_variable(exam, name, value, "without it all installed drivers are found");
     if (is_own && gp_assignment_last(exam, name, &place))
         gp_exam_advice(exam, "delete the line %s, too, and log in again", place);
     if (list->meant)
@@ -137,7 +138,7 @@ static void check_some(struct gp_exam *exam, const char *name, const char *value
 /* Drivers besides those that are found anyway. */
 static void check_added(struct gp_exam *exam, const char *name)
 {
-    const char *value = gp_graphics_session_value(exam, name);
+    const char *value = gp_exam_session_value(exam, name);
     struct named list = read_list(exam, value);
     if (!value || !list.missing || (list.has_any && !list.meant))
         return;
@@ -154,17 +155,17 @@ void gp_graphics_check_lists(struct gp_exam *exam)
     } lists[] = {{"VK_DRIVER_FILES", "Vulkan finds no driver", true},
                  {"VK_ICD_FILENAMES", "Vulkan finds no driver", true},
                  {"__EGL_VENDOR_LIBRARY_FILENAMES", "EGL finds no driver", false}};
-    bool has_newer = gp_graphics_session_value(exam, lists[0].name);
+    bool has_newer = gp_exam_session_value(exam, lists[0].name);
     for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
-        const char *value = gp_graphics_session_value(exam, lists[i].name);
+        const char *value = gp_exam_session_value(exam, lists[i].name);
         if (!value || !*value)
             continue;
         struct named list = read_list(exam, value);
         if (!list.has_any) {
             gp_exam_report(exam, GP_VERDICT_WARN, "%s names only files that do not exist: %s",
                            lists[i].name, lists[i].words);
-            gp_graphics_fix_variable(exam, lists[i].name, value,
-                                     "without it all installed drivers are found");
+            gp_exam_fix_variable(exam, lists[i].name, value,
+                                 "without it all installed drivers are found");
         } else if (lists[i].is_vulkan && !(i > 0 && has_newer)) {
             /* the loader ignores the older name where both are set */
             check_some(exam, lists[i].name, value, &list);

@@ -64,3 +64,20 @@ void gp_exam_unset_for_all(struct gp_exam *exam, const char *name)
     if (all.other)
         gp_exam_advice(exam, "delete that from %s, and log in again", all.other);
 }
+
+const char *gp_exam_session_value(struct gp_exam *exam, const char *name)
+{
+    const char *place, *own = gp_machine_variable(&exam->machine, name);
+    const char *value = own ? own : gp_assignment_last(exam, name, &place);
+    return !own && value && strpbrk(value, "$`~") ? NULL : value;
+}
+
+void gp_exam_fix_variable(struct gp_exam *exam, const char *name, const char *value,
+                          const char *note)
+{
+    gp_exam_evidence(exam, name, "%s", value);
+    if (gp_machine_variable(&exam->machine, name))
+        gp_exam_unset(exam, name, note);
+    else
+        gp_exam_unset_for_all(exam, name);
+}

@@ -1,6 +1,7 @@
 #include "doctor/readers/searchpath.h"
 
 #include "doctor/exam.h"
+#include "doctor/readers/install.h"
 #include "doctor/readers/shared.h"
 
 #include <ctype.h>
@@ -42,6 +43,19 @@ const char *gp_system_library(struct gp_exam *exam, const char *root, const char
             return path;
     }
     return NULL;
+}
+
+bool gp_system_has_driver_library(struct gp_exam *exam, const char *name)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->library_count; i++) {
+        const char *real = in->libraries[i].real;
+        if (gp_files_exist(
+                &exam->files,
+                gp_exam_text(exam, "%.*s/%s", (int)(strrchr(real, '/') - real), real, name)))
+            return true;
+    }
+    return gp_system_library(exam, "", name);
 }
 
 /* "NAME=…" in a line, alone or after words such as "export"; or fish's "set -gx NAME …". */

@@ -19,6 +19,10 @@ const char *gp_system_folder(struct gp_exam *exam, size_t i);
  * root ("": the machine's own); NULL: it is in none. */
 const char *gp_system_library(struct gp_exam *exam, const char *root, const char *name);
 
+/* Whether a library is in those directories, or next to the driver's others, where some packages
+ * have all of them. */
+bool gp_system_has_driver_library(struct gp_exam *exam, const char *name);
+
 /* The next line of a shell file, or of /etc/environment, that sets a variable, after line *line (0
  * at first): only the assignment, of *ret_length bytes, as the rest of the line may be secret.
  * False: there is none. */

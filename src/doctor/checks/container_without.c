@@ -1,12 +1,45 @@
-/* Docker's containers that were started without a GPU, and that say so when they start, by the
- * banner of NVIDIA's images, or before they end: a part of container.given. */
+/* Docker's containers that were started without a GPU, and that say so: when they start, by the
+ * banner of NVIDIA's images, or before they end. A part of container.given. */
 #include "doctor/checks/container.h"
 
+#include "doctor/entries.h"
 #include "doctor/exam.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/log.h"
 
 #include <string.h>
+
+/* Any of the ways by which docker passes GPUs. */
+bool gp_container_is_passed(const struct gp_docker_container *c)
+{
+    return gp_docker_has_device(c, "/dev/nvidia") || gp_docker_has_runtime(c) ||
+           json_array_size(gp_docker_requests(c)) > 0 ||
+           json_is_true(json_object_get(c->host, "Privileged"));
+}
+
+bool gp_container_is_without(const struct gp_docker_container *c)
+{
+    const char *asked = gp_docker_asked(c);
+    return !(asked && !asked[0]) && !gp_container_is_passed(c) && !gp_docker_has_other_gpu(c) &&
+           !gp_docker_is_for_cpu(c);
+}
+
+/* Whether the program cannot go on: many only try the driver's library, and then use the CPU. */
+static bool is_final(const struct gp_error_entry *entry, const char *text)
+{
+    if (strcmp(entry->id, "video.libcuda") == 0)
+        return strstr(text, "_nvenc") || strstr(text, "_cuvid");
+    return strcmp(entry->id, "ld.libcuda") != 0 || strncmp(text, "ImportError: libcuda", 20) == 0 ||
+           strstr(text, "error while loading shared libraries");
+}
+
+const char *gp_container_final_failure(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char no_gpu[] =
+        "cuda.none,cuda.35,ld.libcuda,numba.nocuda,numba.no-device,nvenc.library,ollama.fallback,"
+        "ollama.no-gpu,torch.no-driver,video.libcuda";
+    return gp_docker_printed_error(exam, c, no_gpu, is_final);
+}
 
 /* NVIDIA's images of frameworks, and what is built upon them. In those of CUDA alone programs are
  * also compiled, which needs no GPU, and those of servers are also meant for the CPU. */
