@@ -227,10 +227,10 @@ static const struct gp_remedy_other others[] = {
     {"gentoo", GP_REMEDY_INSTALL_MESA, MESA, "sudo emerge --noreplace media-libs/mesa"},
     {"gentoo", GP_REMEDY_INSTALL_VULKAN_LOADER_32, "build the loader for 32 bits, too",
      "echo 'media-libs/vulkan-loader abi_x86_32' | sudo tee -a /etc/portage/package.use/vulkan && "
-     "sudo emerge --newuse --autounmask media-libs/vulkan-loader"},
+     "sudo emerge --newuse --autounmask-continue media-libs/vulkan-loader"},
     {"gentoo", GP_REMEDY_INSTALL_MESA_VULKAN_32, "build Mesa for 32 bits, too",
      "echo 'media-libs/mesa vulkan abi_x86_32' | sudo tee -a /etc/portage/package.use/mesa && sudo "
-     "emerge --newuse --autounmask media-libs/mesa"},
+     "emerge --newuse --autounmask-continue media-libs/mesa"},
     {"gentoo", GP_REMEDY_INSTALL_GRAPHICS,
      "build the driver with its parts for graphics (USE=\"X wayland\")",
      "echo 'x11-drivers/nvidia-drivers X wayland' | sudo tee -a /etc/portage/package.use/nvidia && "

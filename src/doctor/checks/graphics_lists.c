@@ -98,7 +98,10 @@ static void fix_list(struct gp_exam *exam, const char *name, const char *value,
 {
     const char *place;
     bool is_own = gp_machine_variable(&exam->machine, name);
-    gp_exam_fix_variable(exam, name, value, "without it all installed drivers are found");
+    gp_exam_fix_variable(exam, name, value,
+                         strcmp(name, "VK_ADD_DRIVER_FILES") == 0
+                             ? "installed drivers are found without it"
+                             : "without it all installed drivers are found");
     if (is_own && gp_assignment_last(exam, name, &place))
         gp_exam_advice(exam, "delete the line %s, too, and log in again", place);
     if (list->meant)
@@ -149,6 +152,7 @@ static void check_added(struct gp_exam *exam, const char *name)
 
 void gp_graphics_check_lists(struct gp_exam *exam)
 {
+    enum { OLDER = 1 };
     static const struct {
         const char *name, *words;
         bool is_vulkan;
@@ -158,16 +162,15 @@ void gp_graphics_check_lists(struct gp_exam *exam)
     bool has_newer = gp_exam_session_value(exam, lists[0].name);
     for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
         const char *value = gp_exam_session_value(exam, lists[i].name);
-        if (!value || !*value)
-            continue;
+        if (!value || !*value || (i == OLDER && has_newer))
+            continue; /* the loader ignores the older name where both are set */
         struct named list = read_list(exam, value);
         if (!list.has_any) {
             gp_exam_report(exam, GP_VERDICT_WARN, "%s names only files that do not exist: %s",
                            lists[i].name, lists[i].words);
             gp_exam_fix_variable(exam, lists[i].name, value,
                                  "without it all installed drivers are found");
-        } else if (lists[i].is_vulkan && !(i > 0 && has_newer)) {
-            /* the loader ignores the older name where both are set */
+        } else if (lists[i].is_vulkan) {
             check_some(exam, lists[i].name, value, &list);
         }
     }

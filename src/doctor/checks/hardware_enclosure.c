@@ -51,8 +51,7 @@ bool gp_hardware_fix_enclosure(struct gp_exam *exam, bool is_installed)
  * which any cable and port of USB-C connects. */
 static bool is_usb_enclosure(const char *name)
 {
-    static const char *const marks[] = {"eGPU",       "eGFX",       "Razer Core",
-                                        "GAMING BOX", "XG Station", "Graphics Dock"};
+    static const char *const marks[] = {"eGPU", "eGFX", "Razer Core", "GAMING BOX", "XG Station"};
     for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++)
         if (strcasestr(name, marks[i]))
             return true;
@@ -108,15 +107,19 @@ static uint64_t count_arrivals(struct gp_exam *exam, const struct gp_log_line **
 }
 
 /* What was found once, and is gone, may have been unplugged. Without a controller of Thunderbolt
- * its firmware may connect the GPU, so that one may be the enclosure's. */
-static bool is_certain(bool is_here, uint64_t times, bool has_controller)
+ * its firmware may connect the GPU, and OCuLink does so beside USB: one of several GPUs may be the
+ * enclosure's, as may one of NVIDIA. */
+static bool is_certain(const struct gp_exam *exam, bool is_here, uint64_t times,
+                       bool has_controller)
 {
-    return has_controller && (is_here || times > 1);
+    const struct gp_machine *m = &exam->machine;
+    bool is_there = m->gpu_count > 1 || (m->gpu_count == 1 && m->gpus[0].vendor == GP_PCI_NVIDIA);
+    return has_controller && !is_there && (is_here || times > 1);
 }
 
 bool gp_hardware_report_cable(struct gp_exam *exam)
 {
-    const char *where, *text;
+    const char *where = NULL, *text = NULL;
     const struct gp_log_line *first;
     bool has_controller;
     uint64_t times = count_arrivals(exam, &first);
@@ -125,7 +128,7 @@ bool gp_hardware_report_cable(struct gp_exam *exam)
         gp_log_find(exam, GP_KMSG_TB_DEVICE) || exam->machine.container ||
         (!has_controller && exam->machine.gpu_count > 1))
         return false;
-    bool is_sure = is_certain(is_here, times, has_controller);
+    bool is_sure = is_certain(exam, is_here, times, has_controller);
     gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "the enclosure of an external GPU %s connected by USB only, without Thunderbolt",
                    is_here || times > 1 ? "is" : "was");

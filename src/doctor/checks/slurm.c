@@ -383,7 +383,7 @@ static bool report_name(struct gp_exam *exam, const struct config *gres, const c
                 "other name slurmd detects no GPU, and Slurm calls the node invalid.",
                 name);
     if (can_link) {
-        gp_exam_command(exam, "give the library that name, too", "sudo ln -s %s.1 %s/%s", name,
+        gp_exam_command(exam, "give the library that name, too", "sudo ln -sfn %s.1 %s/%s", name,
                         gp_exam_quoted(exam, folder), name);
         gp_exam_command(exam, "", "sudo ldconfig");
     } else {
