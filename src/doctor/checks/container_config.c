@@ -188,18 +188,14 @@ static bool uses_rootless(struct gp_exam *exam)
                            : strcmp(context_of(exam, &path), "rootless") == 0;
 }
 
-/* Whether a docker daemon runs as root, or as another user. */
-static bool has_daemon(struct gp_exam *exam, bool is_of_root)
+/* Whether something that starts containers runs as root. Docker's package starts containerd, too,
+ * also where only others than root use docker. */
+static bool has_rootful(struct gp_exam *exam)
 {
-    struct gp_processes processes = gp_processes_of(exam);
-    const char *folder;
-    while ((folder = gp_processes_next(exam, &processes, "dockerd"))) {
-        const char *text = gp_files_text(&exam->files, &exam->arena,
-                                         gp_exam_text(exam, "%s/status", folder), 1 << 14, NULL);
-        const char *user = text ? strstr(text, "\nUid:") : NULL;
-        if (user && (strtoul(user + sizeof("\nUid:") - 1, NULL, 10) == 0) == is_of_root)
+    static const char *const names[] = {"dockerd", "k3s", "rke2", "crio", "kubelet", "kubelite"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (gp_processes_run_as(exam, names[i], true))
             return true;
-    }
     return false;
 }
 
@@ -207,7 +203,8 @@ static bool has_daemon(struct gp_exam *exam, bool is_of_root)
  * running. */
 static bool has_rootless(struct gp_exam *exam)
 {
-    return gp_container_rootless_config(exam) || uses_rootless(exam) || has_daemon(exam, false);
+    return gp_container_rootless_config(exam) || uses_rootless(exam) ||
+           gp_processes_run_as(exam, "dockerd", false);
 }
 
 /* Before Docker 27.4 the script that starts it hides /etc/cdi and /run/cdi: moby/moby#47676. Only
@@ -307,7 +304,7 @@ void gp_container_check_cgroups(struct gp_exam *exam)
     }
     const bool is_rootful = gp_container_runtime_config(exam) != NULL;
     const bool is_rootless = has_rootless(exam);
-    if (!is_rootful && is_rootless && !has_daemon(exam, true)) {
+    if (!is_rootful && is_rootless && !has_rootful(exam)) {
         gp_exam_report(exam, GP_VERDICT_OK, "no-cgroups is set, as docker without root needs it");
         return;
     }

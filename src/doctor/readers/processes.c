@@ -3,6 +3,7 @@
 #include "doctor/exam.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct gp_processes gp_processes_of(struct gp_exam *exam)
@@ -26,4 +27,19 @@ const char *gp_processes_next(struct gp_exam *exam, struct gp_processes *process
             return gp_exam_text(exam, "/proc/%s", number);
     }
     return NULL;
+}
+
+bool gp_processes_run_as(struct gp_exam *exam, const char *start, bool is_root)
+{
+    static const char key[] = "\nUid:";
+    struct gp_processes processes = gp_processes_of(exam);
+    const char *folder;
+    while ((folder = gp_processes_next(exam, &processes, start))) {
+        const char *text = gp_files_text(&exam->files, &exam->arena,
+                                         gp_exam_text(exam, "%s/status", folder), 1 << 14, NULL);
+        const char *user = text ? strstr(text, key) : NULL;
+        if (user && (strtoul(user + sizeof(key) - 1, NULL, 10) == 0) == is_root)
+            return true;
+    }
+    return false;
 }

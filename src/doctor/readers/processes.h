@@ -2,6 +2,8 @@
 #ifndef GP_DOCTOR_READERS_PROCESSES_H
 #define GP_DOCTOR_READERS_PROCESSES_H
 
+#include <stdbool.h>
+
 struct gp_exam;
 
 struct gp_processes {
@@ -15,5 +17,8 @@ struct gp_processes gp_processes_of(struct gp_exam *exam);
  * there is no more. The kernel keeps 15 bytes of a name. */
 const char *gp_processes_next(struct gp_exam *exam, struct gp_processes *processes,
                               const char *start);
+
+/* Whether such a process runs as root, or as another user. */
+bool gp_processes_run_as(struct gp_exam *exam, const char *start, bool is_root);
 
 #endif
