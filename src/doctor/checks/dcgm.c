@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { LAST_CUDA_OF_3 = 12 }; /* no release of DCGM 3 has tests for a newer one */
+enum { LOGS_MAX = 16 };       /* that are read of a directory */
 
 static const char package_3[] = "datacenter-gpu-manager";
 
@@ -56,17 +57,20 @@ static unsigned major_of(const char *cuda)
 
 /* ---- what the logs say ---- */
 
-/* The refusal in a log of this directory; NULL: there is none. */
+/* The refusal in a log of this directory; NULL: there is none. With a log for each job there may be
+ * thousands, which mostly begin with its number: those of services stand behind them. */
 static const char *refusal_in(struct gp_exam *exam, const char *folder, const char *words,
                               const char **ret_path)
 {
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++) {
+    int left = LOGS_MAX;
+    for (long i = n - 1; i >= 0 && left > 0; i--) {
         const char *end = strrchr(names[i], '.');
         if (!end || strcmp(end, ".log") != 0)
             continue;
         size_t length = 0;
+        left--;
         *ret_path = gp_exam_text(exam, "%s/%s", folder, names[i]);
         const char *text = gp_files_tail(&exam->files, &exam->arena, *ret_path, 1 << 18, &length);
         const char *found = text ? strstr(text, words) : NULL;
