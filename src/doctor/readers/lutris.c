@@ -110,15 +110,26 @@ bool gp_lutris_without_gpu(struct gp_exam *exam, const char *const *words, const
     return false;
 }
 
-/* Builds for the new WoW64 run programs of 32 bits with libraries of 64 bits. */
+/* Whether Wine's libraries for this processor are in one of its directories, which builds name
+ * after different distributions. */
+static bool has_libraries(struct gp_exam *exam, const char *top, const char *processor)
+{
+    static const char *const names[] = {"lib", "lib64", "lib32"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (gp_files_exist(&exam->files,
+                           gp_exam_text(exam, "%s/%s/wine/%s-unix", top, names[i], processor)))
+            return true;
+    return false;
+}
+
+/* Builds for the new WoW64 run programs of 32 bits with libraries of 64 bits. Beside the builds are
+ * archives and remains of them. */
 static bool is_narrow_wine(struct gp_exam *exam, const char *folder, const char *name)
 {
     const char *top = gp_exam_text(exam, "%s/%s", folder, name);
-    bool has_wide =
-        gp_files_exist(&exam->files, gp_exam_text(exam, "%s/lib/wine/x86_64-unix", top));
-    bool has_narrow =
-        gp_files_exist(&exam->files, gp_exam_text(exam, "%s/lib/wine/i386-unix", top));
-    return !strcasestr(name, "wow64") && (has_narrow || !has_wide);
+    return !strcasestr(name, "wow64") &&
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/bin/wine", top)) &&
+           (has_libraries(exam, top, "i386") || !has_libraries(exam, top, "x86_64"));
 }
 
 const char *gp_lutris_narrow_wine(struct gp_exam *exam)
@@ -141,7 +152,7 @@ static bool find_lacking(struct gp_exam *exam, const char *path, const char **re
                          const char **ret_text)
 {
     static const char *const words[] = {"i386 libvulkan.so.1 missing", "i386 libGL.so.1 missing"};
-    enum { LOG_END = 1 << 20 };
+    enum { LOG_END = 1 << 20, LINE = 200 };
     size_t size = 0, n;
     const char *line, *text = gp_files_tail(&exam->files, &exam->arena, path, LOG_END, &size);
     struct gp_lines lines = gp_lines_of(text, text ? size : 0);
@@ -152,7 +163,7 @@ static bool find_lacking(struct gp_exam *exam, const char *path, const char **re
         for (size_t i = 0; i < GP_ARRAY_LEN(words) && !*ret_where; i++)
             if (memmem(line, n, words[i], strlen(words[i]))) {
                 *ret_where = path;
-                *ret_text = gp_exam_text(exam, "%.*s", (int)n, line);
+                *ret_text = gp_exam_text(exam, "%.*s", n < LINE ? (int)n : LINE, line);
             }
     }
     return *ret_where;
