@@ -145,11 +145,24 @@ bool gp_container_is_of_pod(const struct gp_docker_container *container);
  * driver; NULL: there is none, or it may be meant so. */
 const char *gp_container_banner(struct gp_exam *exam, const struct gp_docker_container *container);
 
-/* Likewise: what one that has ended, and that docker does not start again, says of that, and how
- * bad that is: its user may have created another one since; NULL: nothing. */
+/* Likewise: what one that has ended, and that docker does not start again, says of that; NULL:
+ * nothing. It has failed if that was its end, and of late: a banner alone tells nothing of it. */
 const char *gp_container_ended_without(struct gp_exam *exam,
                                        const struct gp_docker_container *container,
-                                       enum gp_verdict *ret_verdict);
+                                       bool *ret_is_failed);
+
+/* Likewise: the one of those that is named: the last that has failed, or else the last. */
+struct gp_container_ended {
+    const char *id; /* NULL: there is none */
+    long long at;
+    bool is_failed;
+};
+void gp_container_take_ended(struct gp_exam *exam, const struct gp_docker_container *container,
+                             struct gp_container_ended *ended);
+
+/* Likewise: how bad that is: its user may have created another one since. */
+enum gp_verdict gp_container_judge_ended(struct gp_exam *exam,
+                                         const struct gp_container_ended *ended);
 
 /* container_nvenc.c: whether this driver is new enough for it */
 void gp_container_check_nvenc(struct gp_exam *exam, const struct gp_docker_container *container);

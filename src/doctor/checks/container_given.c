@@ -309,19 +309,44 @@ static bool check_nodes(struct gp_exam *exam, const struct gp_docker_container *
     return true;
 }
 
+/* Whether containers that ask for NVIDIA's GPUs get them. */
+static bool can_give(struct gp_exam *exam)
+{
+    return exam->machine.nvidia_count > 0 && exam->machine.is_driver_loaded &&
+           gp_container_has_toolkit(exam);
+}
+
+static void find_ended(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
+{
+    if (c->host && c->name[0] && !c->is_running && !is_wanted(c))
+        gp_container_take_ended(exam, c, argument);
+}
+
+static void report_ended(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
+{
+    const struct gp_container_ended *ended = argument;
+    bool is_failed;
+    const char *line =
+        strcmp(c->id, ended->id) == 0 ? gp_container_ended_without(exam, c, &is_failed) : NULL;
+    if (line)
+        report_failure(exam, c, gp_container_judge_ended(exam, ended), line);
+}
+
+/* One finding for all that have ended, as each attempt in vain leaves one. */
+static void check_ended(struct gp_exam *exam)
+{
+    struct gp_container_ended ended = {0};
+    if (can_give(exam))
+        (void)gp_docker_each(exam, find_ended, &ended);
+    if (ended.id)
+        (void)gp_docker_each(exam, report_ended, &ended);
+}
+
 static void check_variable(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *asked = gp_docker_asked(c);
-    if (exam->machine.nvidia_count == 0 || !exam->machine.is_driver_loaded ||
-        !gp_container_has_toolkit(exam) || gp_docker_is_for_cpu(c))
+    if (!can_give(exam) || gp_docker_is_for_cpu(c) || (!c->is_running && !is_wanted(c)))
         return;
-    if (!c->is_running && !is_wanted(c)) {
-        enum gp_verdict verdict;
-        const char *ended = gp_container_ended_without(exam, c, &verdict);
-        if (ended)
-            report_failure(exam, c, verdict, ended);
-        return;
-    }
     const char *failure = failure_without(exam, c);
     failure = failure ? failure : is_without(c) ? gp_container_banner(exam, c) : NULL;
     const char *attempt = failure ? NULL : attempt_without(exam, c);
@@ -532,4 +557,5 @@ void gp_container_check_given(struct gp_exam *exam)
     long n = gp_docker_each(exam, check_one, NULL);
     if (n < 0)
         gp_exam_unreadable(exam, gp_docker_folder(exam), (int)n);
+    check_ended(exam);
 }

@@ -7,7 +7,9 @@
 #include "doctor/readers/docker.h"
 #include "doctor/readers/log.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Any of the ways by which docker passes GPUs. */
 bool gp_container_is_passed(const struct gp_docker_container *c)
@@ -98,29 +100,53 @@ const char *gp_container_banner(struct gp_exam *exam, const struct gp_docker_con
                                                                                         : NULL;
 }
 
-/* Whether it was started to compile, or is one of NVIDIA's images in which others do. */
-static bool is_for_compiling(struct gp_exam *exam, const struct gp_docker_container *c)
+/* When it ended, in seconds since 1970; negative: never. Docker writes it in UTC. */
+static long long ended_at(const struct gp_docker_container *c)
 {
-    static const char *const words[] = {"make", "nvcc",  "ninja",  "build", "setup.py", "pip ",
-                                        "gcc",  "bazel", "colcon", "cargo", "catkin",   "compile"};
-    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
-    const char *command = gp_container_command(exam, c);
-    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
-        if (strstr(command, words[i]) || (image && strstr(image, words[i])))
-            return true;
-    return !image || strstr(image, "nvidia/cuda") || strstr(image, "-devel");
+    const json_t *state = json_object_get(c->config, "State");
+    const char *text = gp_docker_text(state, "FinishedAt");
+    struct tm tm = {0};
+    return text && strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) ? (long long)timegm(&tm) : -1;
+}
+
+/* Whether that is of the last days, by the machine's clock. Whoever starts containers with --rm
+ * leaves none that shows how the GPU was given since. */
+static bool is_recent(struct gp_exam *exam, long long at)
+{
+    enum { RECENT = 7 * 24 * 3600 };
+    char uptime[64];
+    long long booted = gp_log_booted_at(exam);
+    return booted > 0 && gp_files_line(&exam->files, "/proc/uptime", uptime, sizeof(uptime)) &&
+           at >= booted + strtoll(uptime, NULL, 10) - RECENT;
 }
 
 const char *gp_container_ended_without(struct gp_exam *exam, const struct gp_docker_container *c,
-                                       enum gp_verdict *ret_verdict)
+                                       bool *ret_is_failed)
 {
     bool is_cuda =
         gp_docker_variable(c, "NVIDIA_REQUIRE_CUDA") || gp_docker_variable(c, "CUDA_VERSION");
+    *ret_is_failed = false;
     if (!is_cuda || !gp_container_is_without(c) || gp_container_is_of_pod(c))
         return NULL;
     const char *failure = gp_container_final_failure(exam, c);
-    const char *line = failure ? failure : banner_of(exam, c);
-    bool is_meant = is_any_given(exam) || (!failure && is_for_compiling(exam, c));
-    *ret_verdict = is_meant ? GP_VERDICT_INFO : GP_VERDICT_WARN;
-    return line;
+    const json_t *state = json_object_get(c->config, "State");
+    *ret_is_failed = failure && json_integer_value(json_object_get(state, "ExitCode")) != 0 &&
+                     is_recent(exam, ended_at(c));
+    return failure ? failure : banner_of(exam, c);
+}
+
+void gp_container_take_ended(struct gp_exam *exam, const struct gp_docker_container *c,
+                             struct gp_container_ended *ended)
+{
+    bool is_failed;
+    long long at = ended_at(c);
+    if (gp_container_ended_without(exam, c, &is_failed) &&
+        (!ended->id || (is_failed == ended->is_failed ? at > ended->at : is_failed)))
+        *ended = (struct gp_container_ended){.id = c->id, .at = at, .is_failed = is_failed};
+}
+
+enum gp_verdict gp_container_judge_ended(struct gp_exam *exam,
+                                         const struct gp_container_ended *ended)
+{
+    return ended->is_failed && !is_any_given(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO;
 }
