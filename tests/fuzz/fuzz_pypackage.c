@@ -1,9 +1,9 @@
 /* Files of Python packages and libraries, from wherever they were installed.
  * fuzz-sources: src/doctor/readers/pypackage.c src/doctor/readers/archlist.c src/doctor/files.c
  * fuzz-sources: src/doctor/stall.c src/proc/mount.c src/base/arena.c src/base/err.c
- * fuzz-sources: src/base/clock.c */
-#include "doctor/readers/archlist.h"
+ * fuzz-sources: src/base/clock.c src/doctor/version.c */
 #include "doctor/files.h"
+#include "doctor/readers/archlist.h"
 #include "doctor/readers/pypackage.h"
 
 #include <stdio.h>
@@ -22,9 +22,12 @@ static void read_text(const char *text)
     (void)gp_pypackage_split(text, name, version);
     (void)gp_pypackage_split_conda(text, name, version, build);
     (void)gp_python_value(text, "cuda", value, sizeof(value));
-    for (const char *p = text; (p = gp_requirement_next(p, &requirement));)
+    for (const char *p = text; (p = gp_requirement_next(p, &requirement));) {
         if (strlen(requirement.name) == 0)
             abort();
+        (void)gp_requirement_is_for(&requirement, "3.12.4");
+        (void)gp_requirement_allows(&requirement, "2.6.0+cu124");
+    }
 }
 
 /* As a library, which may be an ELF file with any headers. */

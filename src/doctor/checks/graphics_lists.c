@@ -53,7 +53,7 @@ static struct named read_list(struct gp_exam *exam, const char *list)
         if (error == 0 && S_ISREG(st.st_mode)) {
             all.has_any = true;
             add_driver(exam, file, &all.by);
-        } else if (error == 0 || error != -ENOENT || file[0] == '~') {
+        } else if (error != -ENOENT || file[0] == '~') {
             all.has_any = true;
             all.is_plain = false;
         } else if (file[0] && !all.missing) {
