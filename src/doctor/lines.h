@@ -49,4 +49,13 @@ static inline bool gp_lines_is(const char *text, size_t length, const char *word
     return length == strlen(word) && memcmp(text, word, length) == 0;
 }
 
+/* Whether a comma list, "alice,bob", has exactly this word. */
+static inline bool gp_lines_list_has(const char *list, const char *word)
+{
+    for (; *list; list += strcspn(list, ","), list += *list == ',')
+        if (gp_lines_is(list, strcspn(list, ","), word))
+            return true;
+    return false;
+}
+
 #endif

@@ -7,8 +7,8 @@
 #include "doctor/readers/packages.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/services.h"
+#include "doctor/version.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { LAST_CUDA_OF_3 = 12 }; /* no release of DCGM 3 has tests for a newer one */
@@ -48,11 +48,6 @@ bool gp_dcgm_is_there(struct gp_exam *exam)
 {
     return exam->machine.nvidia_count > 0 && !exam->machine.container && exam->machine.driver[0] &&
            (library_3(exam) || tests_of_4(exam));
-}
-
-static unsigned major_of(const char *cuda)
-{
-    return (unsigned)strtoul(cuda, NULL, 10);
 }
 
 /* ---- what the logs say ---- */
@@ -140,7 +135,7 @@ static void install(struct gp_exam *exam, bool is_3, unsigned major)
 
 static void report(struct gp_exam *exam, const char *what, bool is_3, const char *cuda)
 {
-    const unsigned major = major_of(cuda);
+    const unsigned major = gp_version_major(cuda);
     struct gp_evidence said[3];
     size_t count = find_refusals(exam, cuda, said, GP_ARRAY_LEN(said));
     gp_exam_report(exam, count > 0 ? GP_VERDICT_WARN : GP_VERDICT_INFO,
@@ -169,9 +164,10 @@ void gp_dcgm_check(struct gp_exam *exam)
     if (!cuda)
         return;
     if (tests) {
-        if (!strstr(tests->name, "-cuda-all") && !package_of(exam, name_of_4(exam, major_of(cuda))))
+        if (!strstr(tests->name, "-cuda-all") &&
+            !package_of(exam, name_of_4(exam, gp_version_major(cuda))))
             report(exam, gp_exam_text(exam, "%s %s", tests->name, tests->version), false, cuda);
-    } else if (major_of(cuda) > LAST_CUDA_OF_3) {
+    } else if (gp_version_major(cuda) > LAST_CUDA_OF_3) {
         old = package_of(exam, package_3);
         report(exam, old ? gp_exam_text(exam, "of %s %s", old->name, old->version) : "DCGM 3", true,
                cuda);

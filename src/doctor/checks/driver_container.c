@@ -33,24 +33,22 @@ static const struct reason {
      "It installs the headers of the node's kernel from there, which needs a subscription "
      "(entitlement) in the cluster.",
      "give the cluster the entitlement; on OpenShift 4.10 and later let the Operator use the "
-     "driver "
-     "toolkit, which needs none (operator.use_ocp_driver_toolkit of the ClusterPolicy)",
+     "driver toolkit, which needs none (operator.use_ocp_driver_toolkit of the ClusterPolicy)",
      false},
     {{"failed to reach RHEL package repositories", "Temporary failure resolving",
       "Could not resolve host", "Failed to download metadata for repo", "Could not connect to"},
      "it cannot reach the repositories of packages",
      "It installs the headers of the node's kernel from the distribution's repositories.",
      "let the node's pods resolve and reach them, or give the driver container a proxy or a "
-     "mirror: "
-     "HTTPS_PROXY in driver.env, driver.repoConfig.configMapName",
+     "mirror: HTTPS_PROXY in driver.env, driver.repoConfig.configMapName",
      true},
     {{"Could not resolve Linux kernel version", "Unable to locate package linux-",
       "Unable to find a match: kernel-", "Could not locate Linux kernel version string",
       "Couldn't find any package by glob 'linux-"},
      "it finds no packages for this node's kernel",
      "It compiles the module with the headers of exactly the running kernel, which the "
-     "repositories "
-     "of its system do not have: the kernel is of another release or origin, or was withdrawn.",
+     "repositories of its system do not have: the kernel is of another release or origin, or was "
+     "withdrawn.",
      "boot the node with a kernel that the repositories of its release have, such as their newest; "
      "for a kernel of a cloud or a vendor, give the container the repository with its headers: "
      "driver.repoConfig.configMapName",
@@ -273,7 +271,7 @@ static bool is_step(const char *line, size_t n)
     return false;
 }
 
-/* Only what no step follows: the container has gone on after anything else. */
+/* The reason why it stopped. One that a step follows is none: the container went on. */
 static const struct reason *find_reason(struct gp_exam *exam, const struct gp_pod_log *log,
                                         const char **ret_line)
 {

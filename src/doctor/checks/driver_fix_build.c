@@ -73,8 +73,8 @@ static const char *setting_of(struct gp_exam *exam, const char *path, const char
     return value;
 }
 
-/* The file in which nvidia-all is told which driver to build; the one outside of its directory
- * overrides the other. NULL: none names a version. */
+/* The file that names the driver which nvidia-all builds; the one outside its directory overrides
+ * the other. NULL: neither names a version. */
 static const char *pinning_file(struct gp_exam *exam, const char **ret_directory)
 {
     static const char *const folders[] = {"",       "/git",      "/src",       "/build",
@@ -115,8 +115,8 @@ static void propose_patch(struct gp_exam *exam, const char *file)
                            patches[i].name, patches[i].gcc);
 }
 
-/* How to build newer packages with nvidia-all, though it is told to build this version. "latest"
- * may have dropped an older GPU. */
+/* How to build newer packages with nvidia-all where its settings name this version. "latest" may
+ * no longer support an older GPU. */
 static void fix_pinned(struct gp_exam *exam, const char *file, const char *directory)
 {
     const unsigned last = gp_driver_wish(exam).last;

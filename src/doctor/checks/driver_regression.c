@@ -24,23 +24,12 @@ static const struct {
      "https://github.com/NVIDIA/open-gpu-kernel-modules/issues/876"},
 };
 
-static const struct gp_log_line *xid_of(struct gp_exam *exam, const char *bus_id, unsigned xid)
-{
-    const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; i < log->count; i++) {
-        const struct gp_kmsg *k = &log->lines[i].kmsg;
-        if (k->kind == GP_KMSG_XID && k->code == xid && strcmp(k->bus_id, bus_id) == 0)
-            return &log->lines[i];
-    }
-    return NULL;
-}
-
 bool gp_driver_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                                  const struct gp_log_line *line)
 {
     const char *driver = exam->machine.driver;
     for (size_t i = 0; i < GP_ARRAY_LEN(regressions); i++) {
-        const struct gp_log_line *xid = xid_of(exam, gpu->bus_id, regressions[i].xid);
+        const struct gp_log_line *xid = gp_log_xid(exam, gpu->bus_id, regressions[i].xid);
         if (!gpu->chip || strcmp(gpu->chip->architecture, regressions[i].architecture) != 0 ||
             !strstr(gpu->chip->name, regressions[i].kind) ||
             gp_version_compare(driver, regressions[i].first) < 0 ||

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static const char without[] = "without it all installed drivers are found";
+
 /* The programs for which a list has drivers. */
 struct served {
     bool wide, narrow; /* of 64 and of 32 bits */
@@ -94,14 +96,11 @@ static const char *left_out(struct gp_exam *exam, const struct named *list, cons
 
 /* Also where a file of all shells sets it again. */
 static void fix_list(struct gp_exam *exam, const char *name, const char *value,
-                     const struct named *list)
+                     const struct named *list, const char *note)
 {
     const char *place;
     bool is_own = gp_machine_variable(&exam->machine, name);
-    gp_exam_fix_variable(exam, name, value,
-                         strcmp(name, "VK_ADD_DRIVER_FILES") == 0
-                             ? "installed drivers are found without it"
-                             : "without it all installed drivers are found");
+    gp_exam_fix_variable(exam, name, value, note);
     if (is_own && gp_assignment_last(exam, name, &place))
         gp_exam_advice(exam, "delete the line %s, too, and log in again", place);
     if (list->meant)
@@ -135,7 +134,7 @@ static void check_some(struct gp_exam *exam, const char *name, const char *value
                 size ? "games and Proton report VK_ERROR_INCOMPATIBLE_DRIVER or \"VK_KHR_surface "
                        "not supported\""
                      : "the driver of that file is not used");
-    fix_list(exam, name, value, list);
+    fix_list(exam, name, value, list, without);
 }
 
 /* Drivers besides those that are found anyway. */
@@ -143,11 +142,11 @@ static void check_added(struct gp_exam *exam, const char *name)
 {
     const char *value = gp_exam_session_value(exam, name);
     struct named list = read_list(exam, value);
-    if (!value || !list.missing || (list.has_any && !list.meant))
+    if (!list.missing || (list.has_any && !list.meant))
         return;
     gp_exam_report(exam, GP_VERDICT_INFO, "%s names a file that does not exist", name);
     gp_exam_evidence(exam, list.missing, "missing");
-    fix_list(exam, name, value, &list);
+    fix_list(exam, name, value, &list, "installed drivers are found without it");
 }
 
 void gp_graphics_check_lists(struct gp_exam *exam)
@@ -168,8 +167,7 @@ void gp_graphics_check_lists(struct gp_exam *exam)
         if (!list.has_any) {
             gp_exam_report(exam, GP_VERDICT_WARN, "%s names only files that do not exist: %s",
                            lists[i].name, lists[i].words);
-            gp_exam_fix_variable(exam, lists[i].name, value,
-                                 "without it all installed drivers are found");
+            gp_exam_fix_variable(exam, lists[i].name, value, without);
         } else if (lists[i].is_vulkan) {
             check_some(exam, lists[i].name, value, &list);
         }

@@ -3,6 +3,7 @@
 
 #include "doctor/checks/access_fix.h"
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/processes.h"
 #include "doctor/readers/services.h"
@@ -183,16 +184,10 @@ static void check_dynamic(struct gp_exam *exam, const struct service *service, c
 /* Whether a user is in group render here, or the unit adds it. */
 static bool has_render(struct gp_exam *exam, const char *user, const char *more)
 {
-    const char *number = gp_access_render(exam), *p = "";
-    size_t n = strlen(user);
-    if (number && has_group(exam, more, &(struct gp_access){.group_name = "render"}))
-        return true;
-    if (number)
-        p = gp_access_members(exam, (unsigned)strtoul(number, NULL, 10));
-    for (; *p; p += strcspn(p, ","), p += *p == ',')
-        if (strcspn(p, ",") == n && strncmp(p, user, n) == 0)
-            return true;
-    return false;
+    const char *number = gp_access_render(exam);
+    return number &&
+           (has_group(exam, more, &(struct gp_access){.group_name = "render"}) ||
+            gp_lines_list_has(gp_access_members(exam, (unsigned)strtoul(number, NULL, 10)), user));
 }
 
 /* The services whose unit has this user, from one of the table on, quoted. */
@@ -242,7 +237,7 @@ static const char *check(struct gp_exam *exam, const struct service *service, co
     const char *path = denied(exam, service, NULL, user, &access);
     if (!path && has_own_users(exam))
         check_running(exam, service);
-    if (!path || has_group(exam, more, &access) || gp_exam_is_listed(told, user))
+    if (!path || has_group(exam, more, &access) || gp_lines_list_has(told, user))
         return NULL;
     bool is_foreign = gp_access_is_foreign(exam, &access);
     gp_exam_report(

@@ -7,13 +7,15 @@
 
 static const char top[] = "/sys/bus/thunderbolt/devices";
 
-/* Whether the name of a Thunderbolt device says that it is an enclosure for GPUs. */
-static bool is_enclosure(const char *name)
+/* What the names of enclosures for GPUs have in them. The first ones are also names of their USB
+ * devices, for lights or fans, which any cable and port of USB-C connects. */
+static const char *const marks[] = {"eGPU",   "eGFX", "Razer Core", "GAMING BOX",   "XG Station",
+                                    "Core X", "Node", "Breakaway",  "Graphics Dock"};
+enum { USB_MARKS = 5 };
+
+static bool is_enclosure(const char *name, size_t mark_count)
 {
-    static const char *const marks[] = {"eGPU",          "eGFX",       "Core X",
-                                        "Razer Core",    "Node",       "Breakaway",
-                                        "Graphics Dock", "GAMING BOX", "XG Station"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++)
+    for (size_t i = 0; i < mark_count; i++)
         if (strcasestr(name, marks[i]))
             return true;
     return false;
@@ -31,7 +33,7 @@ bool gp_hardware_fix_enclosure(struct gp_exam *exam, bool is_installed)
                            sizeof(name)) ||
             !gp_files_line(&exam->files, gp_exam_text(exam, "%s/unique_id", folder), id,
                            sizeof(id)) ||
-            (!is_installed && !is_enclosure(name)))
+            (!is_installed && !is_enclosure(name, GP_ARRAY_LEN(marks))))
             continue;
         if (!is_installed)
             gp_exam_report(exam, GP_VERDICT_WARN, "the external GPU is not connected");
@@ -46,17 +48,6 @@ bool gp_hardware_fix_enclosure(struct gp_exam *exam, bool is_installed)
 }
 
 /* ---- a cable or port without Thunderbolt ---- */
-
-/* Whether the name of a USB device says so. Enclosures have such a device for their lights or fans,
- * which any cable and port of USB-C connects. */
-static bool is_usb_enclosure(const char *name)
-{
-    static const char *const marks[] = {"eGPU", "eGFX", "Razer Core", "GAMING BOX", "XG Station"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++)
-        if (strcasestr(name, marks[i]))
-            return true;
-    return false;
-}
 
 /* Devices of Thunderbolt or USB4: "0-1", where the machine's own controller is "0-0", and
  * "0-0:1.1" a part of a cable. */
@@ -83,7 +74,8 @@ static bool find_usb(struct gp_exam *exam, const char **ret_where, const char **
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n; i++) {
         *ret_where = gp_exam_text(exam, "%s/%s/product", folder, names[i]);
-        if (!gp_files_line(&exam->files, *ret_where, line, sizeof(line)) || !is_usb_enclosure(line))
+        if (!gp_files_line(&exam->files, *ret_where, line, sizeof(line)) ||
+            !is_enclosure(line, USB_MARKS))
             continue;
         *ret_text = gp_exam_text(exam, "%s", line);
         return true;

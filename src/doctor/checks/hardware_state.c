@@ -39,13 +39,7 @@ static const struct gp_log_line *find_failure(struct gp_exam *exam, const char *
     const struct gp_log_line *line = gp_log_find_for(exam, GP_KMSG_WAKE_FAILED, bus_id);
     if (!line)
         line = gp_log_find_for(exam, GP_KMSG_BUS_LOST, bus_id);
-    const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = log->count; i > 0 && !line; i--) {
-        const struct gp_kmsg *k = &log->lines[i - 1].kmsg;
-        if (k->kind == GP_KMSG_XID && k->code == OFF_THE_BUS && strcmp(k->bus_id, bus_id) == 0)
-            line = &log->lines[i - 1];
-    }
-    return line;
+    return line ? line : gp_log_xid(exam, bus_id, OFF_THE_BUS);
 }
 
 /* The option that keeps a driver from suspending its GPU, with its module. */

@@ -1,6 +1,7 @@
 #include "doctor/readers/access.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,12 +215,9 @@ static const char *own_name(struct gp_exam *exam)
 
 bool gp_access_is_new(struct gp_exam *exam, const struct gp_access *access)
 {
-    const char *name = own_name(exam), *p = gp_access_members(exam, access->group);
-    size_t n = strlen(name);
-    for (; n > 0 && *p; p += strcspn(p, ","), p += *p == ',')
-        if (strcspn(p, ",") == n && strncmp(p, name, n) == 0)
-            return !exam->machine.container && !access->is_root && (access->mode & 060) == 060;
-    return false;
+    const char *name = own_name(exam);
+    return *name && gp_lines_list_has(gp_access_members(exam, access->group), name) &&
+           !exam->machine.container && !access->is_root && (access->mode & 060) == 060;
 }
 
 const char *gp_access_words(struct gp_exam *exam, const struct gp_access *access)

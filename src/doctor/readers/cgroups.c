@@ -1,19 +1,10 @@
 #include "doctor/readers/cgroups.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* "rw,nosuid,devices": whether this is one of the options. */
-static bool has_option(const char *options, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *p = options; *p; p += strcspn(p, ","), p += *p == ',')
-        if (strncmp(p, word, n) == 0 && (p[n] == ',' || !p[n]))
-            return true;
-    return false;
-}
 
 static struct gp_cgroups read_cgroups(struct gp_exam *exam)
 {
@@ -26,7 +17,7 @@ static struct gp_cgroups read_cgroups(struct gp_exam *exam)
         char folder[64], type[16], options[256];
         if (sscanf(line, "%*s %63s %15s %255s", folder, type, options) != 3)
             continue;
-        if (strcmp(type, "cgroup") == 0 && has_option(options, "devices"))
+        if (strcmp(type, "cgroup") == 0 && gp_lines_list_has(options, "devices"))
             first = gp_exam_text(exam, "%s is of control groups v1", folder);
         else if (strcmp(type, "cgroup2") == 0 && strcmp(folder, base) == 0)
             second = gp_exam_text(exam, "%s is of control groups v2", folder);

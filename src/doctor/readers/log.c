@@ -310,6 +310,14 @@ static void read_program(struct gp_exam *exam, struct gp_log *log, const char *p
 
 enum { MOST_TEXT = 1 << 20, MOST_FILES = 64 };
 
+/* Likewise, of the end of a file. */
+static void read_end(struct gp_exam *exam, struct gp_log *log, const char *path, size_t most)
+{
+    size_t length = 0;
+    const char *all = gp_files_tail(&exam->files, &exam->arena, path, most, &length);
+    read_program(exam, log, path, all, length);
+}
+
 /* The programs' messages in the logs of a syslog daemon, where the kernel's own are, too, and in
  * logs of their own. */
 static void read_programs(struct gp_exam *exam, struct gp_log *log)
@@ -327,13 +335,9 @@ static void read_programs(struct gp_exam *exam, struct gp_log *log)
                                         "/var/log/nvidia-mps/control.log",
                                         "/var/log/nvidia-mps/server.log",
                                         "/var/log/nv-hostengine.log"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
-        size_t length = 0;
-        if (log->path && strcmp(log->path, paths[i]) == 0)
-            continue;
-        const char *all = gp_files_tail(&exam->files, &exam->arena, paths[i], MOST_TEXT, &length);
-        read_program(exam, log, paths[i], all, length);
-    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (!log->path || strcmp(log->path, paths[i]) != 0)
+            read_end(exam, log, paths[i], MOST_TEXT);
 }
 
 /* What NVIDIA's containers on a node of Kubernetes have printed. */
@@ -341,12 +345,8 @@ static void read_pods(struct gp_exam *exam, struct gp_log *log)
 {
     const char *paths[GP_POD_LOGS];
     size_t count = gp_pod_logs(exam, paths);
-    for (size_t i = 0; i < count; i++) {
-        size_t length = 0;
-        const char *all =
-            gp_files_tail(&exam->files, &exam->arena, paths[i], MOST_TEXT / 4, &length);
-        read_program(exam, log, paths[i], all, length);
-    }
+    for (size_t i = 0; i < count; i++)
+        read_end(exam, log, paths[i], MOST_TEXT / 4);
 }
 
 /* Drops lines that name no device: they are about others than the GPU, or continue the line before.
@@ -368,7 +368,7 @@ static void read_virtual_machines(struct gp_exam *exam, struct gp_log *log)
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names), count = 0;
     for (long i = 0; i < n && count < MOST_FILES; i++) {
-        size_t length = 0, size = strlen(names[i]);
+        size_t size = strlen(names[i]);
         if (size < 4 || strcmp(names[i] + size - 4, ".log") != 0)
             continue;
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
@@ -376,8 +376,7 @@ static void read_virtual_machines(struct gp_exam *exam, struct gp_log *log)
         if (!gp_log_is_of_boot(exam, path) || !gp_libvirt_has_gpu(exam, name))
             continue;
         size_t first = log->known_count;
-        const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
-        read_program(exam, log, path, all, length);
+        read_end(exam, log, path, MOST_TEXT / 16);
         drop_nameless(log, first);
         count++;
     }
@@ -450,12 +449,8 @@ static void read_dated(struct gp_exam *exam, struct gp_log *log)
         long last = gp_files_list(&exam->files, &exam->arena, folder, &names) - 1;
         while (last >= 0 && strncmp(names[last], start, strlen(start)) != 0)
             last--;
-        if (last < 0)
-            continue;
-        size_t length = 0;
-        const char *path = gp_exam_text(exam, "%s/%s", folder, names[last]);
-        const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
-        read_program(exam, log, path, all, length);
+        if (last >= 0)
+            read_end(exam, log, gp_exam_text(exam, "%s/%s", folder, names[last]), MOST_TEXT / 16);
     }
 }
 
@@ -518,11 +513,9 @@ const struct gp_log_line *gp_log_find_for(struct gp_exam *exam, enum gp_kmsg_kin
 {
     const struct gp_log *log = gp_log_of(exam);
     for (size_t i = log->count; i > 0; i--) {
-        const struct gp_log_line *line = &log->lines[i - 1];
-        if (line->kmsg.kind != kind)
-            continue;
-        if (!bus_id || !line->kmsg.bus_id[0] || strcmp(line->kmsg.bus_id, bus_id) == 0)
-            return line;
+        const struct gp_kmsg *k = &log->lines[i - 1].kmsg;
+        if (k->kind == kind && (!bus_id || !k->bus_id[0] || strcmp(k->bus_id, bus_id) == 0))
+            return &log->lines[i - 1];
     }
     return NULL;
 }
@@ -530,6 +523,17 @@ const struct gp_log_line *gp_log_find_for(struct gp_exam *exam, enum gp_kmsg_kin
 const struct gp_log_line *gp_log_find(struct gp_exam *exam, enum gp_kmsg_kind kind)
 {
     return gp_log_find_for(exam, kind, NULL);
+}
+
+const struct gp_log_line *gp_log_xid(struct gp_exam *exam, const char *bus_id, unsigned xid)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = log->count; i > 0; i--) {
+        const struct gp_kmsg *k = &log->lines[i - 1].kmsg;
+        if (k->kind == GP_KMSG_XID && k->code == xid && strcmp(k->bus_id, bus_id) == 0)
+            return &log->lines[i - 1];
+    }
+    return NULL;
 }
 
 /* ---- known errors, for checks ---- */

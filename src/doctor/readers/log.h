@@ -65,6 +65,9 @@ const struct gp_log_line *gp_log_find(struct gp_exam *exam, enum gp_kmsg_kind ki
 const struct gp_log_line *gp_log_find_for(struct gp_exam *exam, enum gp_kmsg_kind kind,
                                           const char *bus_id);
 
+/* The last Xid with this number of a GPU since boot; NULL: there is none. */
+const struct gp_log_line *gp_log_xid(struct gp_exam *exam, const char *bus_id, unsigned xid);
+
 /* The most severe known error in the logs of these families (a comma list), for a check that
  * reports what it led to; a line that names another device than this GPU ("": any) is none. It
  * counts as reported. NULL: there is none. */
