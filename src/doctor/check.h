@@ -51,8 +51,7 @@ struct gp_finding {
     const struct gp_check *because; /* the failed check that caused this one to be skipped */
     bool is_empty;                  /* it passed because there is nothing that could fail */
     bool stands_alone;              /* it holds whether or not what its check needs has failed */
-    bool only_slows;                /* everything works, if slowly */
-    bool only_may;                  /* it harms only a use that nothing has shown yet */
+    bool can_wait;                  /* others that are as severe are to be fixed first */
     struct gp_finding *next;
 };
 

@@ -173,16 +173,10 @@ void gp_exam_stands_alone(struct gp_exam *exam)
         exam->last->stands_alone = true;
 }
 
-void gp_exam_only_slows(struct gp_exam *exam)
+void gp_exam_can_wait(struct gp_exam *exam)
 {
     if (exam->last)
-        exam->last->only_slows = true;
-}
-
-void gp_exam_only_may(struct gp_exam *exam)
-{
-    if (exam->last)
-        exam->last->only_may = true;
+        exam->last->can_wait = true;
 }
 
 void gp_exam_is_empty(struct gp_exam *exam)
@@ -379,19 +373,13 @@ enum gp_presence gp_exam_presence(const struct gp_exam *exam)
     return is_hidden ? GP_PRESENCE_UNKNOWN : GP_PRESENCE_NONE;
 }
 
-/* What can wait for other findings that are as severe. */
-static bool can_wait(const struct gp_finding *f)
-{
-    return f->only_slows || f->only_may;
-}
-
 const struct gp_finding *gp_exam_first(const struct gp_exam *exam)
 {
     const struct gp_finding *first = NULL;
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
         if (f->verdict >= GP_VERDICT_WARN &&
             (!first || f->verdict > first->verdict ||
-             (f->verdict == first->verdict && can_wait(first) && !can_wait(f))))
+             (f->verdict == first->verdict && first->can_wait && !f->can_wait)))
             first = f;
     return first;
 }

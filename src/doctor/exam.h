@@ -116,13 +116,10 @@ void gp_exam_evidence(struct gp_exam *exam, const char *where, const char *forma
 /* The finding holds whether or not a check that this one needs has failed. */
 void gp_exam_stands_alone(struct gp_exam *exam);
 
-/* Everything works in spite of the finding, if slowly: another one of its kind is to be fixed
- * first. */
-void gp_exam_only_slows(struct gp_exam *exam);
-
-/* The finding harms only a use that nothing has shown yet, such as that of an installed program:
- * what has happened on this machine is to be fixed first. */
-void gp_exam_only_may(struct gp_exam *exam);
+/* Others that are as severe are to be fixed before the finding: everything works in spite of it, if
+ * slowly, or it harms only a use that nothing has shown yet, such as that of an installed program.
+ */
+void gp_exam_can_wait(struct gp_exam *exam);
 
 /* The check passed because there is nothing that it could look at, so nobody may call the machine
  * well for it. */

@@ -141,7 +141,7 @@ static void check_nixos(struct gp_exam *exam)
         fix_steam_on_nixos(exam);
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN_32, "", NULL);
-    gp_exam_only_may(exam);
+    gp_exam_can_wait(exam);
 }
 
 void gp_graphics_show_narrow_user(struct gp_exam *exam, const char *program)
@@ -149,7 +149,7 @@ void gp_graphics_show_narrow_user(struct gp_exam *exam, const char *program)
     const char *where, *text;
     gp_exam_evidence(exam, program, "present");
     if (!gp_vulkan_is_of_lutris(program))
-        gp_exam_only_may(exam);
+        gp_exam_can_wait(exam);
     else if (gp_lutris_lacks_narrow(exam, &where, &text))
         gp_exam_evidence(exam, where, "%s", text);
 }
