@@ -43,6 +43,45 @@ def ldcache(lines):
     return head + entries + strings
 
 
+def exported(lines):
+    """A journal in systemd's export format, of lines "SECONDS WHO: TEXT" since boot.
+
+    WHO is "kernel", a service "ollama.service", started for the second time "ollama.service/2", or a
+    program of a user's, "obs@1000"; "boot" begins the next boot.
+    """
+    boot, number = 1, 0
+    for line in lines:
+        if line == "boot":
+            boot += 1
+            continue
+        number += 1
+        stamp, who, text = re.fullmatch(r"([\d.]+) (\S+): (.*)", line).groups()
+        us = int(float(stamp) * 1e6)
+        name, _, user = who.partition("@")
+        service, _, start = who.partition("/")
+        fields = {
+            "__REALTIME_TIMESTAMP": 1764000000000000 + boot * 10 ** 12 + us + number, "_BOOT_ID": f"{boot:032x}",
+            "__MONOTONIC_TIMESTAMP": us + number, "_MACHINE_ID": "0" * 31 + "1", "_HOSTNAME": "box", "MESSAGE": text,
+        }
+        if who == "kernel":
+            fields |= {"_TRANSPORT": "kernel", "SYSLOG_FACILITY": 0, "SYSLOG_IDENTIFIER": who,
+                       "_SOURCE_MONOTONIC_TIMESTAMP": us}
+        elif user:
+            fields |= {"_UID": user, "SYSLOG_IDENTIFIER": name, "_SYSTEMD_UNIT": f"user@{user}.service"}
+        else:
+            fields |= {"_UID": 0, "SYSLOG_IDENTIFIER": service.partition(".")[0], "_SYSTEMD_UNIT": service,
+                       "_SYSTEMD_INVOCATION_ID": f"{int(start or 1):032x}"}
+        yield "".join(f"{key}={value}\n" for key, value in fields.items()) + "\n"
+
+
+def write_journal(path, lines):
+    """As systemd itself writes it."""
+    program = shutil.which("systemd-journal-remote", path="/usr/lib/systemd:/lib/systemd")
+    subprocess.run([program, "-o", path, "-"], input="".join(exported(lines)).encode(), check=True,
+                   stderr=subprocess.DEVNULL)
+    path.chmod(0o644)
+
+
 class Machine:
     def __init__(self, path):
         self.args, self.user, self.entries = [], False, []
@@ -99,8 +138,8 @@ class Machine:
             if word == "mode":
                 modes.append((path, int(rest, 8)))
                 continue
-            if word == "group":
-                os.chown(path, -1, int(rest))
+            if word in ("owner", "group"):
+                os.chown(path, *((int(rest), -1) if word == "owner" else (-1, int(rest))))
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.is_symlink() or path.is_file():  # what an included part has
@@ -127,6 +166,8 @@ class Machine:
                 path.write_bytes(data)
             elif word == "ldcache":
                 path.write_bytes(ldcache(lines))
+            elif word == "journal":
+                write_journal(path, lines)
             elif word == "env":
                 path.write_bytes(b"".join(line.encode() + b"\0" for line in lines))
             elif word == "no-newline":

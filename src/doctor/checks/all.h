@@ -10,6 +10,7 @@ extern const struct gp_check_list gp_checks_all;
 extern const struct gp_check gp_checks_hardware[];
 extern const struct gp_check gp_checks_driver[];
 extern const struct gp_check gp_checks_log[];
+extern const struct gp_check gp_checks_earlier[];
 extern const struct gp_check gp_checks_health[];
 extern const struct gp_check gp_checks_cuda[];
 extern const struct gp_check gp_checks_python[];

@@ -3,6 +3,7 @@
 #include "doctor/checks/amd.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/driver_wish.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/checks/system.h"
 #include "doctor/exam.h"
 #include "doctor/explain/explain_line.h"
@@ -17,9 +18,6 @@
 enum {
     STORIES = 12, /* the most incidents reported; the rest are only counted */
     COMPANIONS = 4,
-    FIRST_NVLINK = 144, /* Xids whose text says whether they are fatal */
-    LAST_NVLINK = 150,
-    RECOVERY = 154,
 };
 
 /* ---- can it be read ---- */
@@ -57,21 +55,6 @@ static void check_readable(struct gp_exam *exam)
         gp_exam_command(exam, "without root, as a member of the group adm or systemd-journal",
                         "journalctl -k --no-pager | gpulse doctor explain -");
     }
-}
-
-/* ---- severity of an Xid ---- */
-
-static enum gp_verdict verdict_of(const struct gp_kmsg *k)
-{
-    struct gp_xid_row row;
-    unsigned was, now;
-    if (k->code >= FIRST_NVLINK && k->code <= LAST_NVLINK)
-        return k->is_fatal ? GP_VERDICT_FAIL : GP_VERDICT_INFO;
-    if (k->code == RECOVERY && gp_kmsg_recovery(k->message, &was, &now))
-        return now ? GP_VERDICT_FAIL : GP_VERDICT_INFO;
-    if (!gp_xid_row_find(k->code, &row))
-        return GP_VERDICT_WARN;
-    return row.verdict;
 }
 
 /* What the driver now reports about the GPU at this address, taken from a log line. */
@@ -129,7 +112,7 @@ static bool next_burst(const struct gp_log_line *lines, size_t count, struct bur
             ret->lines = ret->worst = line;
         else if (!belongs(line, last_ns, ret->worst->kmsg.clock))
             break;
-        else if (verdict_of(&line->kmsg) > verdict_of(&ret->worst->kmsg))
+        else if (gp_log_show_verdict(&line->kmsg) > gp_log_show_verdict(&ret->worst->kmsg))
             ret->worst = line;
         if (line->last_ns > last_ns)
             last_ns = line->last_ns;
@@ -141,7 +124,7 @@ static bool next_burst(const struct gp_log_line *lines, size_t count, struct bur
 static bool is_alike(const struct gp_log_line *a, const struct gp_log_line *b)
 {
     return a->kmsg.code == b->kmsg.code && strcmp(a->kmsg.bus_id, b->kmsg.bus_id) == 0 &&
-           verdict_of(&a->kmsg) == verdict_of(&b->kmsg);
+           gp_log_show_verdict(&a->kmsg) == gp_log_show_verdict(&b->kmsg);
 }
 
 /* How many there are; beyond STORIES they are only counted. */
@@ -169,17 +152,6 @@ static size_t collect(const struct gp_log *log, struct story stories[STORIES])
 
 /* ---- what is reported of them ---- */
 
-static void add_line(struct gp_exam *exam, const struct gp_log_line *line)
-{
-    const struct gp_kmsg *k = &line->kmsg;
-    gp_exam_evidence(exam, line->where, "%s%.*s%s%s%s", k->stamp_length ? "[" : "",
-                     (int)k->stamp_length, k->stamp_length ? k->stamp : "",
-                     k->stamp_length ? "] " : "", k->body,
-                     line->repeats ? gp_exam_text(exam, " (and %llu more like it)",
-                                                  (unsigned long long)line->repeats)
-                                   : "");
-}
-
 /* The first thing to do about a line that a user may have written. */
 static void add_doubt(struct gp_exam *exam, enum gp_verdict verdict)
 {
@@ -199,7 +171,7 @@ static void add_companions(struct gp_exam *exam, const struct burst *burst)
         if (line == burst->worst || line->kmsg.kind != GP_KMSG_XID)
             continue;
         if (shown < COMPANIONS)
-            add_line(exam, line);
+            gp_log_show_line(exam, line);
         else
             more++;
         shown++;
@@ -303,7 +275,7 @@ static void tell(struct gp_exam *exam, const struct story *story)
 {
     const struct gp_log_line *worst = story->last.worst;
     const struct gp_kmsg *k = &worst->kmsg;
-    enum gp_verdict verdict = verdict_of(k);
+    enum gp_verdict verdict = gp_log_show_verdict(k);
     struct gp_explanation e;
     if (!gp_explain_kmsg(&exam->arena, k, &e))
         return;
@@ -315,8 +287,8 @@ static void tell(struct gp_exam *exam, const struct story *story)
         exam, verdict, "%s%s%s%s: %s", e.title, e.details[0] ? " of " : "", details_of(exam, k, &e),
         story->times > 1 ? gp_exam_text(exam, ", the last of %llu", story->times) : "", e.words);
     if (story->bursts > 1)
-        add_line(exam, story->first);
-    add_line(exam, worst);
+        gp_log_show_line(exam, story->first);
+    gp_log_show_line(exam, worst);
     add_companions(exam, &story->last);
     if (is_past)
         gp_exam_why(
@@ -397,7 +369,7 @@ static void tell_line(struct gp_exam *exam, enum gp_verdict verdict, const struc
     gp_exam_report(exam, verdict, "%s%s%s", e.words,
                    details[0] ? gp_exam_text(exam, " (%s)", details) : "",
                    times > 1 ? gp_exam_text(exam, ", %llu times", times) : "");
-    add_line(exam, line);
+    gp_log_show_line(exam, line);
     add_doubt(exam, verdict);
     if (e.advice[0])
         gp_exam_advice(exam, "%s", e.advice);
@@ -491,7 +463,7 @@ static void check_sxids(struct gp_exam *exam)
         enum gp_verdict verdict = line->kmsg.is_fatal ? GP_VERDICT_FAIL : GP_VERDICT_INFO;
         gp_exam_report(exam, verdict, "%s of %s%s: %s", e.title, e.details,
                        times > 1 ? gp_exam_text(exam, ", %llu times", times) : "", e.words);
-        add_line(exam, line);
+        gp_log_show_line(exam, line);
         if (e.note[0])
             gp_exam_why(exam, "%s", e.note);
         add_doubt(exam, verdict);

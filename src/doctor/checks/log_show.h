@@ -12,4 +12,10 @@ void gp_log_show_known(struct gp_exam *exam, const struct gp_log_known *known);
  * the log cannot be read. */
 bool gp_log_show_kind(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, size_t count);
 
+/* How severe an Xid is. */
+enum gp_verdict gp_log_show_verdict(const struct gp_kmsg *k);
+
+/* Adds a line of the kernel as evidence, with its time and how often it was repeated. */
+void gp_log_show_line(struct gp_exam *exam, const struct gp_log_line *line);
+
 #endif

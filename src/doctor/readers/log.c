@@ -1,13 +1,9 @@
 #include "doctor/readers/log.h"
 
-#include "doctor/entries.h"
 #include "doctor/exam.h"
-#include "doctor/lines.h"
-#include "doctor/readers/docker.h"
-#include "doctor/readers/libvirt.h"
-#include "doctor/readers/podlogs.h"
+#include "doctor/readers/journal.h"
+#include "doctor/readers/log_programs.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +14,6 @@
 enum {
     LINE_SIZE = 8192,      /* the maximum length of a /dev/kmsg record */
     TEXT_SIZE = 512,       /* stored per line */
-    KNOWN_SIZE = 800,      /* of programs, whose reason may come last */
     MOST_BYTES = 16 << 20, /* at the end of a file */
     LOOK_BACK = 16,
 };
@@ -85,104 +80,10 @@ static void keep(struct reader *r, const char *text, const struct gp_kmsg *k)
     log->count++;
 }
 
-/* ---- known errors ---- */
-
-/* Whether users can write to a log, too. Syslog daemons keep the kernel's facility for the kernel,
- * but in a log of all programs nothing but a tag says where a line is from. */
-static bool is_shared(const char *path)
-{
-    return strcmp(path, "/var/log/syslog") == 0 || strcmp(path, "/var/log/messages") == 0;
-}
-
-static bool is_hex(const char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isxdigit((unsigned char)p[i]))
-            return false;
-    return true;
-}
-
-/* "01:00" with nothing that makes it a part of a longer number or a time. */
-static bool is_place(const char *text, const char *p)
-{
-    return is_hex(p, 2) && p[2] == ':' && is_hex(p + 3, 2) && p[5] == '.' && p[6] >= '0' &&
-           p[6] <= '7' && !isalnum((unsigned char)p[7]) &&
-           (p == text || (!isalnum((unsigned char)p[-1]) && p[-1] != ':' && p[-1] != '.'));
-}
-
-/* The address in a line, "0000:01:00.0"; "": it has none. */
-static void find_address(const char *text, char ret[GP_KMSG_BUS_ID])
-{
-    *ret = '\0';
-    for (const char *p = text; *p; p++) {
-        bool is_whole = is_hex(p, 4) && p[4] == ':' && is_hex(p + 5, 2) && p[7] == ':' &&
-                        is_hex(p + 8, 2) && (p == text || !isalnum((unsigned char)p[-1]));
-        if (is_whole)
-            (void)snprintf(ret, GP_KMSG_BUS_ID, "%.10s.%c", p,
-                           p[10] == '.' && isdigit((unsigned char)p[11]) ? p[11] : '0');
-        else if (is_place(text, p))
-            (void)snprintf(ret, GP_KMSG_BUS_ID, "0000:%.7s", p);
-        else
-            continue;
-        for (char *c = ret; *c; c++)
-            *c = (char)tolower((unsigned char)*c);
-        return;
-    }
-}
-
-/* Whether a line is about a GPU of the machine, or about no PCI device. */
-static bool is_of_gpu(const struct gp_exam *exam, const char *address)
-{
-    enum { SAME_DEVICE = 10 }; /* "0000:01:00": a GPU's sound and USB-C are functions of it */
-    for (size_t i = 0; i < exam->machine.gpu_count; i++)
-        if (strncmp(exam->machine.gpus[i].bus_id, address, SAME_DEVICE) == 0)
-            return true;
-    return !address[0];
-}
-
-/* Keeps a line that is a finding by itself; of each error on a device the first one, and how often
- * its file has it. */
-static void keep_known(struct reader *r, const char *text)
-{
-    struct gp_log *log = r->log;
-    char address[GP_KMSG_BUS_ID];
-    unsigned weight;
-    const struct gp_error_entry *entry = gp_entry_of_line(text, &weight);
-    if (!entry || entry->log == GP_VERDICT_OK)
-        return;
-    find_address(text, address);
-    if (!is_of_gpu(r->exam, address))
-        return;
-    for (size_t i = 0; i < log->known_count; i++)
-        if (log->known[i].id == entry->id && strcmp(log->known[i].address, address) == 0) {
-            log->known[i].times += log->known[i].path == r->path;
-            return;
-        }
-    if (log->known_count == GP_LOG_KNOWN)
-        return;
-    const char *where =
-        r->number ? gp_exam_text(r->exam, "%s:%llu", r->path, (unsigned long long)r->number)
-                  : r->path;
-    log->known[log->known_count++] =
-        (struct gp_log_known){.id = entry->id,
-                              .family = entry->family,
-                              .look = entry->look,
-                              .cause = entry->cause,
-                              .fix = entry->fix,
-                              .verdict = (enum gp_verdict)entry->log,
-                              .text = gp_exam_text(r->exam, "%.*s", KNOWN_SIZE, text),
-                              .path = r->path,
-                              .where = where,
-                              .times = 1,
-                              .is_shared = is_shared(r->path),
-                              .is_general = gp_entry_is_generic(weight)};
-    memcpy(log->known[log->known_count - 1].address, address, sizeof(address));
-}
-
 static void take_line(struct reader *r, const char *text)
 {
     struct gp_kmsg k;
-    keep_known(r, text);
+    gp_log_keep_known(r->exam, r->log, (struct gp_log_place){r->path, r->number}, text);
     if (!gp_kmsg_parse(text, &k))
         return;
     if (k.kind == GP_KMSG_BOOT) {
@@ -249,11 +150,18 @@ static int read_file(struct reader *r, int fd)
     return 0;
 }
 
+/* The number of a record since boot, "6,339,5140900,-;NVRM: …". */
+static unsigned long number_of(const char *record)
+{
+    const char *comma = strchr(record, ',');
+    return comma ? strtoul(comma + 1, NULL, 10) : 0;
+}
+
 /* One record per read; a record that was overwritten meanwhile is skipped. */
 static int read_records(struct reader *r, int fd)
 {
     char buf[LINE_SIZE];
-    for (;;) {
+    for (bool is_first = true;; is_first = false) {
         ssize_t n = read(fd, buf, sizeof(buf) - 1);
         if (n < 0 && (errno == EINTR || errno == EPIPE))
             continue;
@@ -261,6 +169,8 @@ static int read_records(struct reader *r, int fd)
             return n < 0 && errno != EAGAIN ? -errno : 0;
         buf[n] = '\0';
         buf[strcspn(buf, "\n")] = '\0'; /* device names follow */
+        if (is_first)
+            r->log->is_cut = number_of(buf) > 0;
         take_line(r, buf);
     }
 }
@@ -281,218 +191,106 @@ int gp_log_open(const struct gp_files *files, const char **ret_path)
     return error;
 }
 
-/* Whether a program writes this line when it starts: what is before it is past. */
-static bool is_start(const char *text)
+static void take_record(const struct gp_journal_line *line, void *argument)
 {
-    static const char toolkit[] =
-        "-- WARNING, the following logs are for debugging purposes only --";
-    return strcmp(text, toolkit) == 0 || strstr(text, ": starting up libvirt version: ");
+    take_line(argument, line->text);
 }
 
-/* The lines of one log since the last boot that it tells; in some, since the program's last start.
- */
-static void read_program(struct gp_exam *exam, struct gp_log *log, const char *path,
-                         const char *all, size_t length)
+static struct gp_log *new_log(struct gp_exam *exam)
 {
-    char text[LINE_SIZE];
-    size_t n, before = log->known_count;
-    struct reader r = {.exam = exam, .log = log, .path = path};
-    const char *line;
-    struct gp_lines lines = gp_lines_of(all, all ? length : 0);
-    while (gp_lines_next(&lines, &line, &n)) {
-        struct gp_kmsg k;
-        (void)snprintf(text, sizeof(text), "%.*s", (int)(n < LINE_SIZE ? n : LINE_SIZE - 1), line);
-        if (is_start(text) || (gp_kmsg_parse(text, &k) && k.kind == GP_KMSG_BOOT))
-            log->known_count = before;
-        keep_known(&r, text);
-    }
-}
-
-enum { MOST_TEXT = 1 << 20, MOST_FILES = 64 };
-
-/* Likewise, of the end of a file. */
-static void read_end(struct gp_exam *exam, struct gp_log *log, const char *path, size_t most)
-{
-    size_t length = 0;
-    const char *all = gp_files_tail(&exam->files, &exam->arena, path, most, &length);
-    read_program(exam, log, path, all, length);
-}
-
-/* The programs' messages in the logs of a syslog daemon, where the kernel's own are, too, and in
- * logs of their own. */
-static void read_programs(struct gp_exam *exam, struct gp_log *log)
-{
-    static const char *const paths[] = {"/var/log/syslog",
-                                        "/var/log/messages",
-                                        "/var/log/daemon.log",
-                                        "/var/log/docker.log",
-                                        "/var/log/slurm/slurmd.log",
-                                        "/var/log/slurm-llnl/slurmd.log",
-                                        "/var/log/slurmd.log",
-                                        "/var/log/ollama.log",
-                                        "/var/log/nvidia-container-toolkit.log",
-                                        "/var/log/nvidia-container-runtime.log",
-                                        "/var/log/nvidia-mps/control.log",
-                                        "/var/log/nvidia-mps/server.log",
-                                        "/var/log/nv-hostengine.log"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (!log->path || strcmp(log->path, paths[i]) != 0)
-            read_end(exam, log, paths[i], MOST_TEXT);
-}
-
-/* What NVIDIA's containers on a node of Kubernetes have printed. */
-static void read_pods(struct gp_exam *exam, struct gp_log *log)
-{
-    const char *paths[GP_POD_LOGS];
-    size_t count = gp_pod_logs(exam, paths);
-    for (size_t i = 0; i < count; i++)
-        read_end(exam, log, paths[i], MOST_TEXT / 4);
-}
-
-/* Drops lines that name no device: they are about others than the GPU, or continue the line before.
- */
-static void drop_nameless(struct gp_log *log, size_t first)
-{
-    size_t n = first;
-    for (size_t i = first; i < log->known_count; i++)
-        if (log->known[i].address[0])
-            log->known[n++] = log->known[i];
-    log->known_count = n;
-}
-
-/* What QEMU said of libvirt's virtual machines that have a GPU now, and were started since the
- * boot: the logs stay when a machine is deleted. */
-static void read_virtual_machines(struct gp_exam *exam, struct gp_log *log)
-{
-    static const char folder[] = "/var/log/libvirt/qemu";
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names), count = 0;
-    for (long i = 0; i < n && count < MOST_FILES; i++) {
-        size_t size = strlen(names[i]);
-        if (size < 4 || strcmp(names[i] + size - 4, ".log") != 0)
-            continue;
-        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
-        const char *name = gp_exam_text(exam, "%.*s", (int)(size - 4), names[i]);
-        if (!gp_log_is_of_boot(exam, path) || !gp_libvirt_has_gpu(exam, name))
-            continue;
-        size_t first = log->known_count;
-        read_end(exam, log, path, MOST_TEXT / 16);
-        drop_nameless(log, first);
-        count++;
-    }
-}
-
-/* Whether nothing shows that a GPU was wanted for the container. */
-static bool is_without_gpu(const struct gp_docker_container *c)
-{
-    const char *runtime = gp_docker_text(c->host, "Runtime");
-    return c->host && !gp_docker_has_device(c, "/dev/dri") &&
-           !gp_docker_has_device(c, "/dev/kfd") && !gp_docker_has_device(c, "/dev/nvidia") &&
-           json_array_size(gp_docker_requests(c)) == 0 &&
-           !(runtime && (strstr(runtime, "nvidia") || strstr(runtime, "amd")));
-}
-
-/* Programs that try a GPU say so where there is none: no fault, and not worth a line where they
- * are configured for the CPU. */
-static void lower_tried(struct gp_log *log, size_t first, bool is_for_cpu)
-{
-    static const char tried[] = "cuda.100,cuda.count-100,ffmpeg.cuinit-none,ld.libcuda,ld.nvml,"
-                                "nvdec.library,ollama.fallback,ollama.no-gpu,video.libcuda";
-    for (size_t i = first; i < log->known_count; i++)
-        if (gp_exam_is_listed(tried, log->known[i].id)) {
-            log->known[i].verdict = GP_VERDICT_INFO;
-            log->known[i].is_told = is_for_cpu;
-        }
-}
-
-/* What a running container of docker has printed since it was started; why another one did not
- * start: "failed to …\nnvidia-container-cli: …" */
-static void read_container(struct gp_exam *exam, const struct gp_docker_container *c,
-                           void *argument)
-{
-    struct gp_log *log = argument;
-    const json_t *state = json_object_get(c->config, "State");
-    const char *error = gp_docker_text(state, "Error");
-    size_t length = 0;
-    if (!c->is_running && error) {
-        read_program(exam, log, c->config_path, gp_exam_text(exam, "%s", error), strlen(error));
-    } else if (c->is_running) {
-        const char *all = gp_docker_printed(exam, c, &length);
-        size_t first = log->known_count;
-        read_program(exam, log, c->log_path, all, length);
-        const char *path, *own = gp_docker_jellyfin(exam, c, &path, &length);
-        if (own)
-            read_program(exam, log, path, own, length);
-        if (is_without_gpu(c) || gp_docker_is_for_cpu(c))
-            lower_tried(log, first, gp_docker_is_for_cpu(c));
-    }
-}
-
-/* Programs that write a file each time, with the time in its name: the last one tells what is so
- * now. A folder without a slash at its start is below the home directory. */
-static const struct {
-    const char *folder, *start;
-} dated[] = {
-    {"/var/log/jellyfin", "FFmpeg.Transcode"},
-    {".config/obs-studio/logs", "20"},
-    {".var/app/com.obsproject.Studio/config/obs-studio/logs", "20"},
-};
-
-static void read_dated(struct gp_exam *exam, struct gp_log *log)
-{
-    const char *home = gp_machine_variable(&exam->machine, "HOME");
-    for (size_t i = 0; i < GP_ARRAY_LEN(dated); i++) {
-        const char *folder = dated[i].folder, *start = dated[i].start;
-        char **names;
-        if (folder[0] != '/')
-            folder = gp_exam_text(exam, "%s/%s", home && home[0] == '/' ? home : "/root", folder);
-        long last = gp_files_list(&exam->files, &exam->arena, folder, &names) - 1;
-        while (last >= 0 && strncmp(names[last], start, strlen(start)) != 0)
-            last--;
-        if (last >= 0)
-            read_end(exam, log, gp_exam_text(exam, "%s/%s", folder, names[last]), MOST_TEXT / 16);
-    }
-}
-
-static void read_log(struct gp_exam *exam, struct gp_log *log)
-{
-    struct reader r = {.exam = exam, .log = log};
-    struct stat st;
-    int fd = gp_log_open(&exam->files, &log->path);
-    r.path = log->path;
-    log->error = fd < 0 ? fd : 0;
-    log->is_shared = is_shared(log->path);
-    if (fd >= 0) {
-        log->error = fstat(fd, &st) < 0    ? -errno
-                     : S_ISREG(st.st_mode) ? read_file(&r, fd)
-                                           : read_records(&r, fd);
-        (void)close(fd);
-    }
-    if (log->error < 0) {
-        log->path = NULL;
-        log->count = log->known_count = 0;
-    }
-    read_programs(exam, log);
-    read_pods(exam, log);
-    read_virtual_machines(exam, log);
-    (void)gp_docker_each(exam, read_container, log);
-    read_dated(exam, log);
-}
-
-const struct gp_log *gp_log_of(struct gp_exam *exam)
-{
-    static const struct gp_log nothing = {.error = -ENOMEM};
-    if (exam->log)
-        return exam->log;
     struct gp_log *log = gp_arena_alloc(&exam->arena, 1, sizeof(*log));
     struct gp_log_line *lines = gp_arena_alloc(&exam->arena, GP_LOG_LINES, sizeof(*lines));
     struct gp_log_known *known = gp_arena_alloc(&exam->arena, GP_LOG_KNOWN, sizeof(*known));
     if (!log || !lines || !known)
-        return exam->log = &nothing;
+        return NULL;
     *log = (struct gp_log){.lines = lines, .known = known};
-    exam->log = log;
-    read_log(exam, log);
     return log;
+}
+
+/* The kernel's messages from the journal, which users of some groups may read where the kernel
+ * gives them to root alone. False: it has none. */
+static bool read_journal(struct gp_exam *exam, struct gp_log *ret)
+{
+    struct gp_log *log = new_log(exam);
+    struct reader r = {.exam = exam, .log = log, .path = gp_journal_kernel_command};
+    if (!log)
+        return false;
+    log->path = r.path;
+    long count = gp_journal_kernel(exam, take_record, &r);
+    log->is_cut |= count == GP_JOURNAL_KERNEL;
+    if (count > 0)
+        *ret = *log;
+    return count > 0;
+}
+
+static void read_opened(struct gp_exam *exam, struct gp_log *log, const char *path, int fd)
+{
+    struct reader r = {.exam = exam, .log = log, .path = path};
+    struct stat st;
+    log->path = path;
+    log->is_shared = gp_log_is_shared(path);
+    log->error = fstat(fd, &st) < 0    ? -errno
+                 : S_ISREG(st.st_mode) ? read_file(&r, fd)
+                                       : read_records(&r, fd);
+    if (log->error < 0) {
+        log->path = NULL;
+        log->count = log->known_count = 0;
+    }
+}
+
+/* From the kernel itself, which keeps a few thousand messages; else from the journal, which says
+ * who a message is from; else from a file. */
+static void read_kernel(struct gp_exam *exam, struct gp_log *log)
+{
+    const char *path;
+    int fd = gp_log_open(&exam->files, &path);
+    bool is_device = fd >= 0 && strcmp(path, kernel_log) == 0;
+    log->error = fd < 0 ? fd : 0;
+    if (is_device)
+        read_opened(exam, log, path, fd);
+    if ((!is_device || log->is_cut) && !read_journal(exam, log) && fd >= 0 && !is_device)
+        read_opened(exam, log, path, fd);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static void read_log(struct gp_exam *exam, struct gp_log *log)
+{
+    read_kernel(exam, log);
+    gp_log_read_programs(exam, log);
+}
+
+static const struct gp_log no_memory = {.error = -ENOMEM};
+
+const struct gp_log *gp_log_of(struct gp_exam *exam)
+{
+    struct gp_log *log = exam->log ? NULL : new_log(exam);
+    if (!exam->log)
+        exam->log = log ? log : &no_memory;
+    if (log)
+        read_log(exam, log);
+    return exam->log;
+}
+
+static void take_earlier(const struct gp_journal_line *line, void *argument)
+{
+    struct gp_kmsg k;
+    if (gp_kmsg_parse(line->text, &k) && gp_kmsg_is_notable(k.kind))
+        keep(argument, line->text, &k);
+}
+
+const struct gp_log *gp_log_earlier(struct gp_exam *exam)
+{
+    struct gp_log *log = exam->earlier ? NULL : new_log(exam);
+    struct reader r = {.exam = exam, .log = log, .path = gp_journal_earlier_command};
+    if (!exam->earlier)
+        exam->earlier = log ? log : &no_memory;
+    if (log) {
+        log->path = r.path;
+        long count = gp_journal_earlier(exam, take_earlier, &r);
+        log->error = count < 0 ? (int)count : 0;
+    }
+    return exam->earlier;
 }
 
 const struct gp_log_line *gp_log_at_boot(struct gp_exam *exam, enum gp_kmsg_kind kind)

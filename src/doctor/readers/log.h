@@ -54,6 +54,9 @@ int gp_log_open(const struct gp_files *files, const char **ret_path) GP_MUST_CHE
 /* In the exam's arena; never NULL. */
 const struct gp_log *gp_log_of(struct gp_exam *exam);
 
+/* What the journal has of earlier boots in the last day; it has no known errors. Likewise. */
+const struct gp_log *gp_log_earlier(struct gp_exam *exam);
+
 /* The first line of a kind, if it is from the start of the machine, rather than from when a program
  * asked for the driver later; NULL. */
 const struct gp_log_line *gp_log_at_boot(struct gp_exam *exam, enum gp_kmsg_kind kind);

@@ -1,0 +1,35 @@
+/* The systemd journal of the examined machine, read with libsystemd, which is loaded only where
+ * there is a journal. Fields that begin with an underscore are set by systemd-journald: no program
+ * can pretend to be the kernel, or another service. */
+#ifndef GP_DOCTOR_READERS_JOURNAL_H
+#define GP_DOCTOR_READERS_JOURNAL_H
+
+#include "base/util.h"
+
+struct gp_exam;
+
+struct gp_journal_line {
+    const char *text;  /* of the kernel: a record as /dev/kmsg has it; of a program: "NAME: TEXT" */
+    const char *where; /* the command that shows it, "journalctl -u ollama.service", in the exam's
+                          arena; the same pointer for all lines of a unit */
+};
+
+typedef void gp_journal_take(const struct gp_journal_line *line, void *argument);
+
+/* The kernel's messages since boot, at most the last GP_JOURNAL_KERNEL, oldest first. Returns their
+ * number or −errno: −ENOENT if there is no journal, −EACCES if it must not be read, −ENOSYS without
+ * libsystemd. */
+enum { GP_JOURNAL_KERNEL = 16384 };
+extern const char gp_journal_kernel_command[];
+long gp_journal_kernel(struct gp_exam *exam, gp_journal_take *take, void *argument);
+
+/* Those of earlier boots, in the day before the last entry of the journal; likewise. */
+extern const char gp_journal_earlier_command[];
+long gp_journal_earlier(struct gp_exam *exam, gp_journal_take *take, void *argument);
+
+/* What the services have printed since each was last started, and the programs of the user who
+ * asks since boot; of each of these the end, oldest first. Other users' programs could print
+ * anything, so they are left out. Otherwise likewise. */
+long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argument);
+
+#endif
