@@ -61,6 +61,7 @@ openblas        have_so:libopenblas.so.0  libopenblas0-pthread  openblas      op
 opencl          have_so:libOpenCL.so.1 ocl-icd-libopencl1  ocl-icd          ocl-icd
 pocl            have_pocl              pocl-opencl-icd  pocl                pocl
 clblast         have_so:libclblast.so.1  libclblast1    clblast             clblast
+journal-remote  have_journal_remote    systemd-journal-remote  systemd-journal-remote  systemd
 opencl-headers  have_header:CL/cl.h    opencl-headers   opencl-headers      opencl-headers
 '
 site_needs='
@@ -109,6 +110,12 @@ have_so()
 have_pocl()
 {
     [ -n "$(ls /etc/OpenCL/vendors/*.icd 2>/dev/null)" ]
+}
+
+# What the doctor's tests write journals with.
+have_journal_remote()
+{
+    [ -x /usr/lib/systemd/systemd-journal-remote ] || [ -x /lib/systemd/systemd-journal-remote ]
 }
 
 have_header()

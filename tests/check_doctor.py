@@ -46,8 +46,8 @@ def ldcache(lines):
 def exported(lines):
     """A journal in systemd's export format, of lines "SECONDS WHO: TEXT" since boot.
 
-    WHO is "kernel", a service "ollama.service", started for the second time "ollama.service/2", or a
-    program of a user's, "obs@1000"; "boot" begins the next boot.
+    WHO is "kernel", a service "ollama.service", started for the second time "ollama.service/2",
+    systemd itself "init.scope", or a program of a user's, "obs@1000"; "boot" begins the next boot.
     """
     boot, number = 1, 0
     for line in lines:
@@ -67,9 +67,11 @@ def exported(lines):
             fields |= {"_TRANSPORT": "kernel", "SYSLOG_FACILITY": 0, "SYSLOG_IDENTIFIER": who,
                        "_SOURCE_MONOTONIC_TIMESTAMP": us}
         elif user:
-            fields |= {"_UID": user, "SYSLOG_IDENTIFIER": name, "_SYSTEMD_UNIT": f"user@{user}.service"}
+            fields |= {"_UID": user, "_PID": 900, "SYSLOG_IDENTIFIER": name, "_SYSTEMD_UNIT": f"user@{user}.service"}
         else:
-            fields |= {"_UID": 0, "SYSLOG_IDENTIFIER": service.partition(".")[0], "_SYSTEMD_UNIT": service,
+            is_init = service == "init.scope"
+            fields |= {"_UID": 0, "_PID": 1 if is_init else 700, "_SYSTEMD_UNIT": service,
+                       "SYSLOG_IDENTIFIER": "systemd" if is_init else service.partition(".")[0],
                        "_SYSTEMD_INVOCATION_ID": f"{int(start or 1):032x}"}
         yield "".join(f"{key}={value}\n" for key, value in fields.items()) + "\n"
 
@@ -77,6 +79,8 @@ def exported(lines):
 def write_journal(path, lines):
     """As systemd itself writes it."""
     program = shutil.which("systemd-journal-remote", path="/usr/lib/systemd:/lib/systemd")
+    if not program:
+        sys.exit("systemd-journal-remote is missing: scripts/setup.sh check")
     subprocess.run([program, "-o", path, "-"], input="".join(exported(lines)).encode(), check=True,
                    stderr=subprocess.DEVNULL)
     path.chmod(0o644)

@@ -2,6 +2,7 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/readers/docker.h"
+#include "doctor/readers/syslog.h"
 
 #include <string.h>
 
@@ -41,14 +42,14 @@ static const char *last_of(const char *text, const char *id)
  * a service that reloads its own settings the word is followed by its name. */
 static const char *reload_after(struct gp_exam *exam, const char *id)
 {
-    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
-        const char *text = gp_files_tail(&exam->files, &exam->arena, paths[i], MOST_TEXT, NULL);
-        const char *start = last_of(text, id);
+    struct gp_syslog logs[GP_SYSLOGS];
+    size_t count = gp_syslogs(exam, "docker.service,containerd.service", logs);
+    for (size_t i = 0; i < count; i++) {
+        const char *start = last_of(logs[i].text, id);
         const char *reload = start ? strstr(start, "systemd[1]: Reloading.") : NULL;
         if (!reload)
             continue;
-        while (reload > text && reload[-1] != '\n')
+        while (reload > logs[i].text && reload[-1] != '\n')
             reload--;
         return gp_exam_text(exam, "%.*s", (int)strcspn(reload, "\n"), reload);
     }

@@ -4,6 +4,7 @@
 
 #include "doctor/entries.h"
 #include "doctor/exam.h"
+#include "doctor/readers/boot.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/log.h"
 
@@ -115,7 +116,7 @@ static bool is_recent(struct gp_exam *exam, long long at)
 {
     enum { RECENT = 7 * 24 * 3600 };
     char uptime[64];
-    long long booted = gp_log_booted_at(exam);
+    long long booted = gp_boot_time(exam);
     return booted > 0 && gp_files_line(&exam->files, "/proc/uptime", uptime, sizeof(uptime)) &&
            at >= booted + strtoll(uptime, NULL, 10) - RECENT;
 }

@@ -5,6 +5,7 @@
 #include "doctor/checks/unbound.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/boot.h"
 #include "doctor/readers/log.h"
 #include "doctor/version.h"
 
@@ -112,7 +113,7 @@ static bool report_tearing(struct gp_exam *exam)
         !(line = unsynchronized(exam, &where, &log)))
         return false;
     const char *loader = last_line(exam, xrun, "modprobe", "nvidia_drm", &place);
-    gp_exam_report(exam, gp_log_is_of_boot(exam, log) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, gp_boot_is_before(exam, log) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "the picture tears: the kernel mode setting of nvidia_drm is off, which PRIME "
                    "synchronization needs");
     gp_exam_evidence(exam, path, "N");
@@ -267,7 +268,7 @@ static void check_program(struct gp_exam *exam, const struct program *program)
     }
     if (!line)
         return;
-    gp_exam_report(exam, gp_log_is_of_boot(exam, log) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, gp_boot_is_before(exam, log) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s is started without PRIME render offload, and fails on the NVIDIA GPU",
                    program->title);
     gp_exam_evidence(exam, where, "%s", line);

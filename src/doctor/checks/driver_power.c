@@ -8,6 +8,7 @@
 #include "doctor/readers/log.h"
 #include "doctor/readers/processes.h"
 #include "doctor/readers/services.h"
+#include "doctor/readers/syslog.h"
 #include "doctor/version.h"
 
 #include <stdlib.h>
@@ -190,15 +191,14 @@ static bool is_long(struct gp_exam *exam, const char *from, const char *to)
 /* The line that says that the unit was started for the last time, if none says that it ended, and
  * the machine went on to write to its log; NULL: it ended, or that is unknown, or was many boots
  * ago. */
-static const char *never_ended(struct gp_exam *exam, const char *path,
+static const char *never_ended(struct gp_exam *exam, const struct gp_syslog *log,
                                const struct sleep_unit *unit)
 {
-    enum { LAST_BYTES = 1 << 20, BOOTS_MOST = 5 };
+    enum { BOOTS_MOST = 5 };
     static const char boot[] = "kernel: Linux version", boot_at[] = "] Linux version";
-    size_t size = 0, n;
-    const char *text = gp_files_tail(&exam->files, &exam->arena, path, LAST_BYTES, &size);
     const char *line, *start = NULL, *last = NULL;
-    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    size_t n;
+    struct gp_lines lines = gp_lines_of(log->text, log->length);
     unsigned boots = 0; /* since then */
     while (gp_lines_next(&lines, &line, &n)) {
         if (is_about(line, n, unit, "Starting ")) {
@@ -234,24 +234,25 @@ static void fix_hanging(struct gp_exam *exam)
  * Where they hang, they are not needed. */
 static bool report_hanging(struct gp_exam *exam, const char *params_path, const char *params)
 {
-    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
     static const char script[] = "/usr/bin/nvidia-sleep.sh",
                       unset[] = "PreserveVideoMemoryAllocations: 0";
     const char *text = gp_files_text(&exam->files, &exam->arena, script, 1 << 16, NULL);
     if (!params || !strstr(params, unset) || exam->machine.is_driver_open ||
         strstr(params, "UseKernelSuspendNotifiers: 1") || (text && strstr(text, "\nexit 0")))
         return false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths) * GP_ARRAY_LEN(sleep_units); i++) {
+    struct gp_syslog logs[GP_SYSLOGS];
+    size_t count = gp_syslogs(exam, "nvidia-suspend.service,nvidia-resume.service", logs);
+    for (size_t i = 0; i < count * GP_ARRAY_LEN(sleep_units); i++) {
         const struct sleep_unit *unit = &sleep_units[i % GP_ARRAY_LEN(sleep_units)];
-        const char *path = paths[i / GP_ARRAY_LEN(sleep_units)];
+        const struct gp_syslog *log = &logs[i / GP_ARRAY_LEN(sleep_units)];
         const char *line = gp_service_is_wanted(exam, unit->unit, "systemd-suspend.service")
-                               ? never_ended(exam, path, unit)
+                               ? never_ended(exam, log, unit)
                                : NULL;
         if (!line)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "%s", unit->summary);
-        gp_exam_evidence(exam, path, "%s", line);
-        gp_exam_evidence(exam, path, "nothing after it says that %s ended", unit->unit);
+        gp_exam_evidence(exam, log->where, "%s", line);
+        gp_exam_evidence(exam, log->where, "nothing after it says that %s ended", unit->unit);
         gp_exam_evidence(exam, params_path, "%s", unset);
         gp_exam_why(exam, "Its script, nvidia-sleep.sh, switches to another console and back. It "
                           "is only needed for a driver that preserves GPU memory, which this one "

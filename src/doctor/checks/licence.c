@@ -4,6 +4,7 @@
 #include "doctor/exam.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/services.h"
+#include "doctor/readers/syslog.h"
 
 #include <errno.h>
 #include <string.h>
@@ -169,15 +170,14 @@ static bool report_client(struct gp_exam *exam)
 /* Virtual GPUs are slowed down without a licence; the service that acquires it logs to syslog. */
 void gp_licence_check(struct gp_exam *exam)
 {
-    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
     static const char program[] = "nvidia-gridd";
-    enum { MOST = 1 << 20 };
+    struct gp_syslog logs[GP_SYSLOGS];
     if (report_no_client(exam) || report_client(exam))
         return;
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
-        const char *text = gp_files_tail(&exam->files, &exam->arena, paths[i], MOST, NULL);
+    size_t count = gp_syslogs(exam, "nvidia-gridd.service", logs);
+    for (size_t i = 0; i < count; i++) {
         const char *failed = NULL;
-        for (const char *line = text; line && *line; line += *line == '\n') {
+        for (const char *line = logs[i].text; *line; line += *line == '\n') {
             size_t n = strcspn(line, "\n");
             if (memmem(line, n, program, strlen(program))) {
                 if (memmem(line, n, "acquired successfully", 21))
@@ -191,7 +191,7 @@ void gp_licence_check(struct gp_exam *exam)
             continue;
         size_t n = strcspn(failed, "\n");
         gp_exam_report(exam, GP_VERDICT_WARN, "the virtual GPU has no licence");
-        gp_exam_evidence(exam, paths[i], "%.*s", n < 400 ? (int)n : 400, failed);
+        gp_exam_evidence(exam, logs[i].where, "%.*s", n < 400 ? (int)n : 400, failed);
         gp_exam_why(exam, "Without a licence it works for a while and is then slowed down; the "
                           "licence server did not answer, or refused.");
         gp_exam_advice(exam, "check that the server can be reached, that the clock is right, and "

@@ -41,6 +41,7 @@ static bool is_log_there(struct gp_exam *exam)
 static void check_readable(struct gp_exam *exam)
 {
     const struct gp_log *log = gp_log_of(exam);
+    static const char *const journals[] = {"/var/log/journal", "/run/log/journal", NULL};
     bool is_forbidden = log->error == -EACCES || log->error == -EPERM;
     if (log->path) {
         gp_exam_report(exam, GP_VERDICT_OK, "the kernel log can be read%s",
@@ -52,8 +53,9 @@ static void check_readable(struct gp_exam *exam)
                    strerror(-log->error));
     if (is_forbidden) {
         gp_exam_command(exam, "", "sudo gpulse doctor --only log");
-        gp_exam_command(exam, "without root, as a member of the group adm or systemd-journal",
-                        "journalctl -k --no-pager | gpulse doctor explain -");
+        if (gp_files_first(&exam->files, journals))
+            gp_exam_command(exam, "or let this user read the journal, after the next login",
+                            "sudo usermod -aG systemd-journal \"$USER\"");
     }
 }
 

@@ -5,6 +5,7 @@
 #include "doctor/checks/log_show.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/boot.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/libvirt.h"
 #include "doctor/readers/log.h"
@@ -81,7 +82,7 @@ bool gp_passthrough_applies(struct gp_exam *exam)
 static bool is_wanted(struct gp_exam *exam, const char *setting)
 {
     return setting != gp_libvirt_machine(exam) || gp_libvirt_is_autostarted(exam, setting) ||
-           gp_log_is_of_boot(exam, setting);
+           gp_boot_is_before(exam, setting);
 }
 
 /* The kernel has an IOMMU, but puts no device into a group of it. */

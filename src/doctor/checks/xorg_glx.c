@@ -3,6 +3,7 @@
 #include "doctor/checks/xorg.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/boot.h"
 #include "doctor/readers/log.h"
 
 #include <string.h>
@@ -112,7 +113,7 @@ void gp_xorg_check_glx(struct gp_exam *exam)
         return;
     for (size_t i = 0; i < GP_ARRAY_LEN(logs); i++) {
         struct glx glx = {.path = NULL};
-        if (!gp_log_is_of_boot(exam, logs[i]) || !read_log(exam, logs[i], &glx))
+        if (!gp_boot_is_before(exam, logs[i]) || !read_log(exam, logs[i], &glx))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "Xorg has no OpenGL: it draws on another GPU, but has NVIDIA's GLX module");

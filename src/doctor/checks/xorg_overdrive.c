@@ -3,7 +3,9 @@
 
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/boot.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/syslog.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,16 +55,14 @@ static const struct {
 /* The last such line since the machine was started, if it is of a failure; NULL: there is none. */
 static const char *failed_start(struct gp_exam *exam, const char **ret_where)
 {
-    enum { MOST_BYTES = 1 << 20 };
-    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
+    struct gp_syslog logs[GP_SYSLOGS];
     const char *found = NULL, *line;
+    size_t count = gp_syslogs(exam, "sddm.service", logs), n;
     bool is_said = false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths) && !is_said; i++) {
-        size_t size = 0, n;
-        if (!gp_log_is_of_boot(exam, paths[i]))
+    for (size_t i = 0; i < count && !is_said; i++) {
+        if (logs[i].where[0] == '/' && !gp_boot_is_before(exam, logs[i].where))
             continue;
-        const char *text = gp_files_tail(&exam->files, &exam->arena, paths[i], MOST_BYTES, &size);
-        struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+        struct gp_lines lines = gp_lines_of(logs[i].text, logs[i].length);
         while (gp_lines_next(&lines, &line, &n)) {
             const char *words = gp_exam_text(exam, "%.*s", n < 300 ? (int)n : 300, line);
             if (strstr(words, "kernel: ") && strstr(words, "Linux version "))
@@ -71,7 +71,7 @@ static const char *failed_start(struct gp_exam *exam, const char **ret_where)
                 if (strstr(words, messages[k].program) && strstr(words, messages[k].words))
                     found = messages[k].is_failure ? words : NULL, is_said = true;
         }
-        *ret_where = paths[i];
+        *ret_where = logs[i].where;
     }
     return found;
 }
@@ -80,7 +80,7 @@ static const char *failed_start(struct gp_exam *exam, const char **ret_where)
 static bool is_silent(struct gp_exam *exam)
 {
     static const char path[] = "/var/log/Xorg.0.log";
-    const char *text = gp_log_is_of_boot(exam, path)
+    const char *text = gp_boot_is_before(exam, path)
                            ? gp_files_tail(&exam->files, &exam->arena, path, 1 << 20, NULL)
                            : NULL;
     return text && !strstr(text, "Fatal server error") && !strstr(text, "no screens found");

@@ -1,281 +1,45 @@
 #include "doctor/readers/journal.h"
 
-#include "base/library.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/sdjournal.h"
 
-#include <dlfcn.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 enum {
-    ID_SIZE = 33,      /* 32 hexadecimal digits */
-    MOST_FILES = 8,    /* a machine that logs much has many, one for some days each */
     MOST_UNITS = 256,  /* on a usual machine there are about 40 */
     UNIT_LINES = 128,  /* of each of them */
     USER_LINES = 1024, /* of all programs of the user together */
-    ENTRY_LINES = 64,  /* of an entry: a program can log a whole text at once */
-    LINE_SIZE = 8192,  /* the maximum length of a /dev/kmsg record */
+    MOST_USERS = 16,
+    FIRST_PERSON = 1000, /* smaller ones are of services: UID_MIN in login.defs(5) */
+    TEXT_ENTRIES = 4096,
+    MOST_TEXT = 1 << 20,
+    ENTRY_LINES = 64, /* of an entry: a program can log a whole text at once */
+    LINE_SIZE = 8192, /* the maximum length of a /dev/kmsg record */
 };
 
 const char gp_journal_kernel_command[] = "journalctl -k";
 const char gp_journal_earlier_command[] = "journalctl -k -b -1"; /* or further back */
 
-/* ---- libsystemd ---- */
-
-struct sd_journal;
-
-/* What sd_journal(3) describes; each returns −errno if it fails. */
-struct api {
-    int (*open_files)(struct sd_journal **ret, const char **paths, int flags);
-    void (*close)(struct sd_journal *j);
-    int (*add_match)(struct sd_journal *j, const void *data, size_t size);
-    void (*flush_matches)(struct sd_journal *j);
-    int (*seek_tail)(struct sd_journal *j);
-    int (*seek_realtime_usec)(struct sd_journal *j, uint64_t us);
-    int (*previous)(struct sd_journal *j);
-    int (*previous_skip)(struct sd_journal *j, uint64_t skip);
-    int (*next)(struct sd_journal *j);
-    int (*get_data)(struct sd_journal *j, const char *field, const void **ret, size_t *ret_size);
-    int (*get_realtime_usec)(struct sd_journal *j, uint64_t *ret);
-    int (*get_monotonic_usec)(struct sd_journal *j, uint64_t *ret, void *ret_boot_id);
-    int (*query_unique)(struct sd_journal *j, const char *field);
-    int (*enumerate_unique)(struct sd_journal *j, const void **ret, size_t *ret_size);
-};
-
-static const struct {
-    const char *name;
-    size_t offset;
-} functions[] = {
-    {"sd_journal_open_files", offsetof(struct api, open_files)},
-    {"sd_journal_close", offsetof(struct api, close)},
-    {"sd_journal_add_match", offsetof(struct api, add_match)},
-    {"sd_journal_flush_matches", offsetof(struct api, flush_matches)},
-    {"sd_journal_seek_tail", offsetof(struct api, seek_tail)},
-    {"sd_journal_seek_realtime_usec", offsetof(struct api, seek_realtime_usec)},
-    {"sd_journal_previous", offsetof(struct api, previous)},
-    {"sd_journal_previous_skip", offsetof(struct api, previous_skip)},
-    {"sd_journal_next", offsetof(struct api, next)},
-    {"sd_journal_get_data", offsetof(struct api, get_data)},
-    {"sd_journal_get_realtime_usec", offsetof(struct api, get_realtime_usec)},
-    {"sd_journal_get_monotonic_usec", offsetof(struct api, get_monotonic_usec)},
-    {"sd_journal_query_unique", offsetof(struct api, query_unique)},
-    {"sd_journal_enumerate_unique", offsetof(struct api, enumerate_unique)},
-};
-
-static bool bind_library(struct api *api)
-{
-    static const char *const names[] = {"libsystemd.so.0"};
-    char reason[GP_LIBRARY_REASON];
-    void *library = gp_library_open(NULL, names, GP_ARRAY_LEN(names), reason);
-    for (size_t i = 0; library && i < GP_ARRAY_LEN(functions); i++) {
-        void *function = dlsym(library, functions[i].name);
-        if (!function)
-            return false;
-        memcpy((char *)api + functions[i].offset, &function, sizeof(function));
-    }
-    return library != NULL;
-}
-
-struct journal {
-    struct gp_exam *exam;
-    struct api api;
-    struct sd_journal *j;
-    char boot[sizeof("_BOOT_ID=") - 1 + ID_SIZE];
-    unsigned user; /* who asks; 0: root, or unknown */
-};
-
-/* ---- the files ---- */
-
-/* An id as journals have it, of a file with or without dashes. */
-static bool read_id(const struct gp_exam *exam, const char *path, char ret[ID_SIZE])
-{
-    char line[64];
-    size_t n = 0;
-    if (!gp_files_line(&exam->files, path, line, sizeof(line)))
-        return false;
-    for (const char *p = line; *p && n < ID_SIZE - 1; p++)
-        if (*p != '-')
-            ret[n++] = *p;
-    ret[n] = '\0';
-    return n == ID_SIZE - 1 && strspn(ret, "0123456789abcdef") == n;
-}
-
-/* The user who asks: "sudo" says who called it. 0: root, or that is unknown. */
-static unsigned user_of(const struct gp_exam *exam)
-{
-    const char *caller = gp_machine_variable(&exam->machine, "SUDO_UID");
-    if (caller && (geteuid() == 0 || !exam->files.is_here))
-        return (unsigned)strtoul(caller, NULL, 10);
-    return exam->files.is_here ? geteuid() : 0;
-}
-
-/* "system.journal", "system@ID-FROM-TO.journal" when it was full, "system@FROM-TO.journal~" after
- * a crash; likewise "user-1000.journal". */
-static bool is_wanted(const char *name, const char *of_user)
-{
-    size_t n = strcspn(name, "@.");
-    return (gp_lines_is(name, n, "system") || gp_lines_is(name, n, of_user)) &&
-           strstr(name + n, ".journal");
-}
-
-struct file {
-    const char *path;
-    time_t changed;
-};
-
-/* Keeps the files that were changed last. */
-static void keep_file(struct gp_exam *exam, const char *path, struct file files[MOST_FILES])
-{
-    struct stat st;
-    if (gp_files_stat(&exam->files, path, &st) < 0)
-        return;
-    struct file file = {path, st.st_mtime};
-    for (size_t i = 0; i < MOST_FILES; i++)
-        if (!files[i].path || file.changed > files[i].changed) {
-            struct file moved = files[i];
-            files[i] = file;
-            file = moved;
-        }
-}
-
-/* A descriptor, or −errno. Only root, or who asks, can have written to the file: the library maps
- * it, and a file that shrinks meanwhile would end the process. */
-static int open_file(const struct gp_exam *exam, const char *path)
-{
-    struct stat st;
-    int fd = gp_files_open_file(&exam->files, path);
-    if (fd < 0 || (fstat(fd, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid())))
-        return fd;
-    (void)close(fd);
-    return -EACCES;
-}
-
-/* Finds and opens the files; returns their number, or −errno. */
-static int find_files(const struct journal *journal, int ret_fds[MOST_FILES])
-{
-    static const char *const folders[] = {"/var/log/journal", "/run/log/journal"};
-    struct gp_exam *exam = journal->exam;
-    struct file files[MOST_FILES] = {{NULL, 0}};
-    char id[ID_SIZE];
-    int count = 0, error = -ENOENT;
-    const char *of_user = gp_exam_text(exam, "user-%u", journal->user);
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && read_id(exam, "/etc/machine-id", id); i++) {
-        const char *folder = gp_exam_text(exam, "%s/%s", folders[i], id);
-        char **names;
-        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-        if (n == -EACCES)
-            error = -EACCES;
-        for (long k = 0; k < n; k++)
-            if (is_wanted(names[k], of_user))
-                keep_file(exam, gp_exam_text(exam, "%s/%s", folder, names[k]), files);
-    }
-    for (size_t i = 0; i < MOST_FILES && files[i].path; i++) {
-        int fd = open_file(exam, files[i].path);
-        if (fd >= 0)
-            ret_fds[count++] = fd;
-        else
-            error = fd;
-    }
-    return count > 0 ? count : error;
-}
-
-/* The library gets names of files that are open already: it would follow links out of the root, and
- * its versions differ in who closes descriptors. */
-static int open_files(struct journal *journal)
-{
-    char names[MOST_FILES][32];
-    const char *paths[MOST_FILES + 1] = {NULL};
-    int fds[MOST_FILES], count = find_files(journal, fds);
-    if (count < 0)
-        return count;
-    for (int i = 0; i < count; i++) {
-        (void)snprintf(names[i], sizeof(names[i]), "/proc/self/fd/%d", fds[i]);
-        paths[i] = names[i];
-    }
-    int r = bind_library(&journal->api) ? journal->api.open_files(&journal->j, paths, 0) : -ENOSYS;
-    for (int i = 0; i < count; i++)
-        (void)close(fds[i]);
-    return r;
-}
-
-/* ---- entries ---- */
-
-/* A field's value, not terminated; NULL: the entry does not have it. */
-static const char *field(const struct journal *journal, const char *name, size_t *ret_length)
-{
-    const void *data;
-    size_t size, n = strlen(name) + 1;
-    if (journal->api.get_data(journal->j, name, &data, &size) < 0 || size < n)
-        return NULL;
-    *ret_length = size - n;
-    return (const char *)data + n;
-}
-
-static int match(const struct journal *journal, const char *text)
-{
-    return journal->api.add_match(journal->j, text, 0);
-}
-
-/* The matches select what was logged since boot; more may follow. */
-static bool select_boot(const struct journal *journal)
-{
-    journal->api.flush_matches(journal->j);
-    return match(journal, journal->boot) >= 0 && journal->api.seek_tail(journal->j) >= 0;
-}
-
-/* The boot that the machine is in or, in a copy of its files alone, that of the last entry. */
-static bool find_boot(struct journal *journal)
-{
-    static const char path[] = "/proc/sys/kernel/random/boot_id";
-    char id[ID_SIZE];
-    size_t n;
-    if (!read_id(journal->exam, path, id)) {
-        if (journal->api.seek_tail(journal->j) < 0 || journal->api.previous(journal->j) <= 0)
-            return false;
-        const char *last = field(journal, "_BOOT_ID", &n);
-        if (!last || n != ID_SIZE - 1)
-            return false;
-        (void)snprintf(id, sizeof(id), "%.*s", (int)n, last);
-    }
-    (void)snprintf(journal->boot, sizeof(journal->boot), "_BOOT_ID=%s", id);
-    return true;
-}
-
-/* 0 or −errno; close with close_journal() in any case. */
-static int open_journal(struct gp_exam *exam, struct journal *journal)
-{
-    *journal = (struct journal){.exam = exam, .user = user_of(exam)};
-    int r = open_files(journal);
-    return r < 0 ? r : find_boot(journal) ? 0 : -ENOENT;
-}
-
-static void close_journal(const struct journal *journal)
-{
-    if (journal->j)
-        journal->api.close(journal->j);
-}
-
 /* ---- the kernel ---- */
 
 /* A message as a record of /dev/kmsg: "4,0,1234567,-;NVRM: Xid …". */
-static void take_record(const struct journal *journal, const char *where, gp_journal_take *take,
-                        void *argument)
+static void take_record(const struct gp_sdjournal *journal, const char *where,
+                        gp_journal_take *take, void *argument)
 {
     char record[LINE_SIZE];
     uint64_t us = 0;
     size_t n, time_length;
-    const char *time = field(journal, "_SOURCE_MONOTONIC_TIMESTAMP", &time_length);
+    const char *time = gp_sdjournal_field(journal, "_SOURCE_MONOTONIC_TIMESTAMP", &time_length);
     if (time)
         us = strtoull(gp_exam_text(journal->exam, "%.*s", (int)time_length, time), NULL, 10);
     else
         (void)journal->api.get_monotonic_usec(journal->j, &us, NULL);
-    const char *text = field(journal, "MESSAGE", &n);
+    const char *text = gp_sdjournal_field(journal, "MESSAGE", &n);
     if (!text)
         return;
     (void)snprintf(record, sizeof(record), "4,0,%" PRIu64 ",-;%.*s", us,
@@ -284,29 +48,30 @@ static void take_record(const struct journal *journal, const char *where, gp_jou
 }
 
 /* Programs can write to /dev/kmsg, but not with the kernel's facility. */
-static bool is_match_of_kernel(const struct journal *journal)
+static bool is_match_of_kernel(const struct gp_sdjournal *journal)
 {
-    return match(journal, "_TRANSPORT=kernel") >= 0 && match(journal, "SYSLOG_FACILITY=0") >= 0;
+    return gp_sdjournal_match(journal, "_TRANSPORT=kernel") >= 0 &&
+           gp_sdjournal_match(journal, "SYSLOG_FACILITY=0") >= 0;
 }
 
 long gp_journal_kernel(struct gp_exam *exam, gp_journal_take *take, void *argument)
 {
-    struct journal journal;
+    struct gp_sdjournal journal;
     long count = 0;
-    int r = open_journal(exam, &journal);
-    if (r == 0 && select_boot(&journal) && is_match_of_kernel(&journal) &&
+    int r = gp_sdjournal_open(exam, &journal);
+    if (r == 0 && gp_sdjournal_select_boot(&journal) && is_match_of_kernel(&journal) &&
         journal.api.previous_skip(journal.j, GP_JOURNAL_KERNEL) > 0) {
         do {
             take_record(&journal, gp_journal_kernel_command, take, argument);
             count++;
         } while (count < GP_JOURNAL_KERNEL && journal.api.next(journal.j) > 0);
     }
-    close_journal(&journal);
+    gp_sdjournal_close(&journal);
     return r < 0 ? r : count;
 }
 
 /* Goes to the first message of the kernel in the last day that the journal tells of. */
-static bool go_to_last_day(const struct journal *journal)
+static bool go_to_last_day(const struct gp_sdjournal *journal)
 {
     static const uint64_t day_us = 24 * 3600 * UINT64_C(1000000);
     uint64_t us;
@@ -320,20 +85,20 @@ static bool go_to_last_day(const struct journal *journal)
 
 long gp_journal_earlier(struct gp_exam *exam, gp_journal_take *take, void *argument)
 {
-    struct journal journal;
+    struct gp_sdjournal journal;
     long count = 0;
-    int r = open_journal(exam, &journal);
+    int r = gp_sdjournal_open(exam, &journal);
     if (r == 0 && go_to_last_day(&journal)) {
         do {
             size_t n = 0;
-            const char *boot = field(&journal, "_BOOT_ID", &n);
+            const char *boot = gp_sdjournal_field(&journal, "_BOOT_ID", &n);
             if (boot && gp_lines_is(boot, n, strchr(journal.boot, '=') + 1))
                 break; /* the current one is the last */
             take_record(&journal, gp_journal_earlier_command, take, argument);
             count++;
         } while (count < GP_JOURNAL_KERNEL && journal.api.next(journal.j) > 0);
     }
-    close_journal(&journal);
+    gp_sdjournal_close(&journal);
     return r < 0 ? r : count;
 }
 
@@ -352,7 +117,7 @@ static bool is_service(const char *unit, size_t n)
 static const char unit_field[] = "_SYSTEMD_UNIT=";
 
 /* The matches for the services in the journal, also of those that logged before this boot. */
-static size_t list_services(const struct journal *journal, const char *ret_matches[MOST_UNITS])
+static size_t list_services(const struct gp_sdjournal *journal, const char *ret_matches[MOST_UNITS])
 {
     const size_t n = sizeof(unit_field) - 1;
     const void *data;
@@ -366,30 +131,39 @@ static size_t list_services(const struct journal *journal, const char *ret_match
     return count;
 }
 
-/* The lines of an entry, each with the name that it was logged with. */
-static void take_lines(const struct journal *journal, const char *where, gp_journal_take *take,
+/* "NAME[PID]: ", as in a syslog; returns the length. */
+static size_t put_name(const struct gp_sdjournal *journal, char *buf, size_t size)
+{
+    size_t name_length = 0, pid_length = 0;
+    const char *name = gp_sdjournal_field(journal, "SYSLOG_IDENTIFIER", &name_length);
+    const char *pid = gp_sdjournal_field(journal, "_PID", &pid_length);
+    int n = snprintf(buf, size, "%.*s[%.*s]: ", (int)name_length, name ? name : "", (int)pid_length,
+                     pid ? pid : "");
+    return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+/* The lines of an entry. */
+static void take_lines(const struct gp_sdjournal *journal, const char *where, gp_journal_take *take,
                        void *argument)
 {
     char text[LINE_SIZE];
     const char *line;
-    size_t name_length = 0, length, n;
-    const char *name = field(journal, "SYSLOG_IDENTIFIER", &name_length);
-    int head = snprintf(text, sizeof(text) / 2, "%.*s: ", (int)name_length, name ? name : "");
-    const char *message = field(journal, "MESSAGE", &length);
+    size_t length, n, head = put_name(journal, text, sizeof(text) / 2);
+    const char *message = gp_sdjournal_field(journal, "MESSAGE", &length);
     struct gp_lines lines = gp_lines_of(message, message ? length : 0);
     for (size_t i = 0; i < ENTRY_LINES && gp_lines_next(&lines, &line, &n); i++) {
-        (void)snprintf(text + head, sizeof(text) - (size_t)head, "%.*s", (int)n, line);
+        (void)snprintf(text + head, sizeof(text) - head, "%.*s", (int)n, line);
         take(&(struct gp_journal_line){text, where}, argument);
     }
 }
 
 /* Goes back to the start of a service, or as far as is looked; false: there is no entry. */
-static bool go_to_start(const struct journal *journal)
+static bool go_to_start(const struct gp_sdjournal *journal)
 {
-    char started[ID_SIZE] = "";
+    char started[GP_SDJOURNAL_ID] = "";
     size_t count = 0, n = 0;
     while (count < UNIT_LINES && journal->api.previous(journal->j) > 0) {
-        const char *start = field(journal, "_SYSTEMD_INVOCATION_ID", &n);
+        const char *start = gp_sdjournal_field(journal, "_SYSTEMD_INVOCATION_ID", &n);
         if (count > 0 && !gp_lines_is(start, start ? n : 0, started))
             return journal->api.next(journal->j) > 0;
         (void)snprintf(started, sizeof(started), "%.*s", start ? (int)n : 0, start ? start : "");
@@ -399,8 +173,8 @@ static bool go_to_start(const struct journal *journal)
 }
 
 /* The entries from this one on. */
-static long take_entries(const struct journal *journal, const char *where, gp_journal_take *take,
-                         void *argument)
+static long take_entries(const struct gp_sdjournal *journal, const char *where,
+                         gp_journal_take *take, void *argument)
 {
     long count = 0;
     do {
@@ -410,18 +184,19 @@ static long take_entries(const struct journal *journal, const char *where, gp_jo
     return count;
 }
 
-/* Programs that are not services, as this user. */
-static long take_users(const struct journal *journal, gp_journal_take *take, void *argument)
+/* What programs that are not services have printed as this user, in decimal. */
+static long take_user(const struct gp_sdjournal *journal, const char *user, gp_journal_take *take,
+                      void *argument)
 {
-    const char *own = gp_exam_text(journal->exam, "_UID=%u", journal->user);
-    const char *where = gp_exam_text(journal->exam, "journalctl %s", own);
+    const char *wanted = gp_exam_text(journal->exam, "_UID=%s", user);
+    const char *where = gp_exam_text(journal->exam, "journalctl %s", wanted);
     long count = 0;
-    if (journal->user == 0 || !select_boot(journal) || match(journal, own) < 0 ||
+    if (!gp_sdjournal_select_boot(journal) || gp_sdjournal_match(journal, wanted) < 0 ||
         journal->api.previous_skip(journal->j, USER_LINES) <= 0)
         return 0;
     do {
         size_t n = 0;
-        const char *unit = field(journal, "_SYSTEMD_UNIT", &n);
+        const char *unit = gp_sdjournal_field(journal, "_SYSTEMD_UNIT", &n);
         if (!is_service(unit, n)) {
             take_lines(journal, where, take, argument);
             count++;
@@ -430,20 +205,126 @@ static long take_users(const struct journal *journal, gp_journal_take *take, voi
     return count;
 }
 
+/* The users whose sessions count: who asks, and those of login screens. */
+static size_t list_users(const struct gp_sdjournal *journal, const char *ret_users[MOST_USERS])
+{
+    static const char name[] = "_UID=";
+    const void *data;
+    size_t size, count = 0;
+    if (journal->api.query_unique(journal->j, "_UID") < 0)
+        return 0;
+    while (count < MOST_USERS && journal->api.enumerate_unique(journal->j, &data, &size) > 0) {
+        const char *user =
+            gp_exam_text(journal->exam, "%.*s", (int)size, (const char *)data) + sizeof(name) - 1;
+        unsigned long number = strtoul(user, NULL, 10);
+        if (number > 0 && (number < FIRST_PERSON || number == journal->user))
+            ret_users[count++] = user;
+    }
+    return count;
+}
+
 long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argument)
 {
-    const char *units[MOST_UNITS];
-    struct journal journal;
-    int r = open_journal(exam, &journal);
+    const char *units[MOST_UNITS], *users[MOST_USERS];
+    struct gp_sdjournal journal;
+    int r = gp_sdjournal_open(exam, &journal);
     size_t unit_count = r == 0 ? list_services(&journal, units) : 0;
+    size_t user_count = r == 0 ? list_users(&journal, users) : 0;
     long count = 0;
-    for (size_t i = 0; i < unit_count; i++)
-        if (select_boot(&journal) && match(&journal, units[i]) >= 0 && go_to_start(&journal))
-            count += take_entries(
-                &journal, gp_exam_text(exam, "journalctl -u %s", units[i] + sizeof(unit_field) - 1),
-                take, argument);
-    if (r == 0)
-        count += take_users(&journal, take, argument);
-    close_journal(&journal);
+    for (size_t i = 0; i < unit_count; i++) {
+        const char *where =
+            gp_exam_text(exam, "journalctl -u %s", units[i] + sizeof(unit_field) - 1);
+        if (gp_sdjournal_select_boot(&journal) && gp_sdjournal_match(&journal, units[i]) >= 0 &&
+            go_to_start(&journal))
+            count += take_entries(&journal, where, take, argument);
+    }
+    for (size_t i = 0; i < user_count; i++)
+        count += take_user(&journal, users[i], take, argument);
+    gp_sdjournal_close(&journal);
     return r < 0 ? r : count;
+}
+
+/* ---- as a syslog ---- */
+
+/* "2026-11-25T10:00:00+00:00 HOST "; returns the length. */
+static size_t put_time(const struct gp_sdjournal *journal, char *buf, size_t size)
+{
+    uint64_t us = 0;
+    struct tm tm;
+    size_t host_length = 0;
+    const char *host = gp_sdjournal_field(journal, "_HOSTNAME", &host_length);
+    (void)journal->api.get_realtime_usec(journal->j, &us);
+    time_t time = (time_t)(us / 1000000);
+    size_t n = gmtime_r(&time, &tm) ? strftime(buf, size, "%Y-%m-%dT%H:%M:%S+00:00 ", &tm) : 0;
+    int m = snprintf(buf + n, size - n, "%.*s ", (int)host_length, host ? host : "");
+    return m < 0 || (size_t)m >= size - n ? n : n + (size_t)m;
+}
+
+/* Appends an entry's lines; false: there is no more room. */
+static bool put_entry(const struct gp_sdjournal *journal, char *text, size_t *length)
+{
+    char head[512];
+    size_t size = 0, n, head_length = put_time(journal, head, sizeof(head) / 2);
+    head_length += put_name(journal, head + head_length, sizeof(head) / 2);
+    const char *line, *message = gp_sdjournal_field(journal, "MESSAGE", &size);
+    struct gp_lines lines = gp_lines_of(message, message ? size : 0);
+    for (size_t i = 0; i < ENTRY_LINES && gp_lines_next(&lines, &line, &n); i++) {
+        if (*length + head_length + n + 2 > MOST_TEXT)
+            return false;
+        memcpy(text + *length, head, head_length);
+        memcpy(text + *length + head_length, line, n);
+        *length += head_length + n;
+        text[(*length)++] = '\n';
+    }
+    return true;
+}
+
+/* The matches select these units. */
+static bool select_units(const struct gp_sdjournal *journal, const char *units)
+{
+    journal->api.flush_matches(journal->j);
+    for (const char *p = units; *p; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+        if (gp_sdjournal_match(journal,
+                               gp_exam_text(journal->exam, "%s%.*s", unit_field, (int)n, p)) < 0)
+            return false;
+        p += n;
+    }
+    return journal->api.seek_tail(journal->j) >= 0;
+}
+
+/* Whether the entry is of another boot than the one before it. */
+static bool is_next_boot(const struct gp_sdjournal *journal, char boot[GP_SDJOURNAL_ID])
+{
+    size_t n = 0;
+    const char *id = gp_sdjournal_field(journal, "_BOOT_ID", &n);
+    bool is_other = id && boot[0] && !gp_lines_is(id, n, boot);
+    if (id)
+        (void)snprintf(boot, GP_SDJOURNAL_ID, "%.*s", (int)n, id);
+    return is_other;
+}
+
+char *gp_journal_text(struct gp_exam *exam, const char *units, size_t *ret_length)
+{
+    static const char next[] = "kernel: Linux version\n";
+    char boot[GP_SDJOURNAL_ID] = "";
+    struct gp_sdjournal journal;
+    size_t length = 0;
+    char *text =
+        gp_sdjournal_open(exam, &journal) == 0 ? gp_arena_take(&exam->arena, MOST_TEXT, 1) : NULL;
+    if (text && select_units(&journal, units) &&
+        journal.api.previous_skip(journal.j, TEXT_ENTRIES) > 0) {
+        do {
+            if (is_next_boot(&journal, boot) && length + sizeof(next) < MOST_TEXT) {
+                memcpy(text + length, next, sizeof(next) - 1);
+                length += sizeof(next) - 1;
+            }
+        } while (put_entry(&journal, text, &length) && journal.api.next(journal.j) > 0);
+    }
+    gp_sdjournal_close(&journal);
+    if (length == 0)
+        return NULL;
+    text[length] = '\0';
+    *ret_length = length;
+    return text;
 }

@@ -9,7 +9,8 @@
 struct gp_exam;
 
 struct gp_journal_line {
-    const char *text;  /* of the kernel: a record as /dev/kmsg has it; of a program: "NAME: TEXT" */
+    const char
+        *text; /* of the kernel: a record as /dev/kmsg has it; of a program: "NAME[PID]: TEXT" */
     const char *where; /* the command that shows it, "journalctl -u ollama.service", in the exam's
                           arena; the same pointer for all lines of a unit */
 };
@@ -27,9 +28,14 @@ long gp_journal_kernel(struct gp_exam *exam, gp_journal_take *take, void *argume
 extern const char gp_journal_earlier_command[];
 long gp_journal_earlier(struct gp_exam *exam, gp_journal_take *take, void *argument);
 
-/* What the services have printed since each was last started, and the programs of the user who
- * asks since boot; of each of these the end, oldest first. Other users' programs could print
- * anything, so they are left out. Otherwise likewise. */
+/* What the services have printed since each was last started, and since boot the programs of the
+ * user who asks, and login screens; of each of these the end, oldest first. Other users' programs
+ * could print anything, so they are left out. Otherwise likewise. */
 long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argument);
+
+/* What these units (a comma list) have logged, in earlier boots, too, as in a syslog: its last MiB,
+ * oldest first; a line "kernel: Linux version" begins each further boot. systemd itself is
+ * "init.scope". NULL: nothing, or it cannot be read. In the exam's arena. */
+char *gp_journal_text(struct gp_exam *exam, const char *units, size_t *ret_length);
 
 #endif

@@ -377,18 +377,3 @@ const struct gp_log_known *gp_log_known_for(struct gp_exam *exam, const char *id
     }
     return NULL;
 }
-
-long long gp_log_booted_at(struct gp_exam *exam)
-{
-    static const char key[] = "\nbtime ";
-    const char *text = gp_files_text(&exam->files, &exam->arena, "/proc/stat", 1 << 18, NULL);
-    const char *found = text ? strstr(text, key) : NULL;
-    return found ? strtoll(found + sizeof(key) - 1, NULL, 10) : 0;
-}
-
-bool gp_log_is_of_boot(struct gp_exam *exam, const char *path)
-{
-    long long booted = gp_log_booted_at(exam);
-    struct stat st;
-    return booted > 0 && gp_files_stat(&exam->files, path, &st) == 0 && st.st_mtime >= booted;
-}

@@ -85,11 +85,4 @@ const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids
 const struct gp_log_known *gp_log_known_for(struct gp_exam *exam, const char *ids,
                                             const char *bus_id);
 
-/* When the machine was started, in seconds since 1970; 0: unknown. */
-long long gp_log_booted_at(struct gp_exam *exam);
-
-/* Whether a file was written since the machine was booted: before that, it may tell of what has
- * changed. False: not, or that is unknown. */
-bool gp_log_is_of_boot(struct gp_exam *exam, const char *path);
-
 #endif

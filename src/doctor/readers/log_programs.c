@@ -3,6 +3,7 @@
 #include "doctor/entries.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/boot.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/journal.h"
 #include "doctor/readers/libvirt.h"
@@ -200,7 +201,7 @@ static void read_virtual_machines(struct gp_exam *exam, struct gp_log *log)
             continue;
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
         const char *name = gp_exam_text(exam, "%.*s", (int)(size - 4), names[i]);
-        if (!gp_log_is_of_boot(exam, path) || !gp_libvirt_has_gpu(exam, name))
+        if (!gp_boot_is_before(exam, path) || !gp_libvirt_has_gpu(exam, name))
             continue;
         size_t first = log->known_count;
         read_end(exam, log, path, MOST_TEXT / 16);
