@@ -20,7 +20,7 @@ typedef void gp_journal_take(const struct gp_journal_line *line, void *argument)
 /* The kernel's messages since boot, at most the last GP_JOURNAL_KERNEL, oldest first. Returns their
  * number or −errno: −ENOENT if there is no journal, −EACCES if it must not be read, −ENOSYS without
  * libsystemd. */
-enum { GP_JOURNAL_KERNEL = 16384 };
+enum { GP_JOURNAL_KERNEL = 8192 };
 extern const char gp_journal_kernel_command[];
 long gp_journal_kernel(struct gp_exam *exam, gp_journal_take *take, void *argument);
 
