@@ -5,6 +5,7 @@
 #include "doctor/lines.h"
 #include "doctor/readers/boot.h"
 #include "doctor/readers/docker.h"
+#include "doctor/readers/homes.h"
 #include "doctor/readers/journal.h"
 #include "doctor/readers/libvirt.h"
 #include "doctor/readers/podlogs.h"
@@ -256,29 +257,52 @@ static void read_container(struct gp_exam *exam, const struct gp_docker_containe
     }
 }
 
-/* Programs that write a file each time, with the time in its name: the last one tells what is so
- * now. A folder without a slash at its start is below the home directory. */
+/* Logs with the name of a program, or that begin with this text and go on with the time when they
+ * were begun: the last one tells what is so now. A folder without a slash at its start is below a
+ * home. */
 static const struct {
     const char *folder, *start;
-} dated[] = {
+} own_logs[] = {
+    {"/var/lib/boinc", "stdoutdae.txt"},
+    {"/var/lib/boinc-client", "stdoutdae.txt"},
+    {"/var/lib/emby/logs", "embyserver.txt"},
+    {"/var/lib/fahclient", "log.txt"},
+    {"/var/lib/plexmediaserver/Library/Application Support/Plex Media Server/Logs",
+     "Plex Media Server.log"},
+    {"/var/log/fah-client", "log.txt"},
     {"/var/log/jellyfin", "FFmpeg.Transcode"},
     {".config/obs-studio/logs", "20"},
+    {".config/sunshine", "sunshine.log"},
+    {".local/share/DaVinciResolve/logs", "ResolveDebug.txt"},
+    {".local/share/DaVinciResolve/logs", "davinci_resolve.log"},
     {".var/app/com.obsproject.Studio/config/obs-studio/logs", "20"},
+    {"ComfyUI/user", "comfyui.log"},
 };
 
-static void read_dated(struct gp_exam *exam, struct gp_log *log)
+/* What was written before the machine was started, if that is known, may be past. */
+static void read_last(struct gp_exam *exam, struct gp_log *log, const char *folder,
+                      const char *start)
 {
-    const char *home = gp_machine_variable(&exam->machine, "HOME");
-    for (size_t i = 0; i < GP_ARRAY_LEN(dated); i++) {
-        const char *folder = dated[i].folder, *start = dated[i].start;
-        char **names;
-        if (folder[0] != '/')
-            folder = gp_exam_text(exam, "%s/%s", home && home[0] == '/' ? home : "/root", folder);
-        long last = gp_files_list(&exam->files, &exam->arena, folder, &names) - 1;
-        while (last >= 0 && strncmp(names[last], start, strlen(start)) != 0)
-            last--;
-        if (last >= 0)
-            read_end(exam, log, gp_exam_text(exam, "%s/%s", folder, names[last]), MOST_TEXT / 16);
+    char **names;
+    long last = gp_files_list(&exam->files, &exam->arena, folder, &names) - 1;
+    while (last >= 0 && strncmp(names[last], start, strlen(start)) != 0)
+        last--;
+    if (last < 0)
+        return;
+    const char *path = gp_exam_text(exam, "%s/%s", folder, names[last]);
+    if (gp_boot_time(exam) == 0 || gp_boot_is_before(exam, path))
+        read_end(exam, log, path, MOST_TEXT / 16);
+}
+
+static void read_own_logs(struct gp_exam *exam, struct gp_log *log)
+{
+    const struct gp_homes *homes = gp_homes_of(exam);
+    for (size_t i = 0; i < GP_ARRAY_LEN(own_logs); i++) {
+        const char *folder = own_logs[i].folder, *start = own_logs[i].start;
+        if (folder[0] == '/')
+            read_last(exam, log, folder, start);
+        for (size_t k = 0; k < homes->count && folder[0] != '/'; k++)
+            read_last(exam, log, gp_exam_text(exam, "%s/%s", homes->list[k], folder), start);
     }
 }
 
@@ -301,5 +325,5 @@ void gp_log_read_programs(struct gp_exam *exam, struct gp_log *log)
     read_pods(exam, log);
     read_virtual_machines(exam, log);
     (void)gp_docker_each(exam, read_container, log);
-    read_dated(exam, log);
+    read_own_logs(exam, log);
 }
