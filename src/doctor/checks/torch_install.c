@@ -111,8 +111,10 @@ const char *gp_torch_request(struct gp_exam *exam, const char *torch, const char
     const char *variant = strstr(index, mark);
     const char *version =
         strncmp(torch, start, sizeof(start) - 1) == 0 ? torch + sizeof(start) - 1 : "";
-    bool is_old = variant && strncmp(variant + sizeof(mark) - 1, "cu", 2) == 0 && version[0] &&
-                  gp_version_compare(version, first) >= 0 && gp_version_compare(version, last) < 0;
+    bool is_build = variant && (strncmp(variant + sizeof(mark) - 1, "cu", 2) == 0 ||
+                                strncmp(variant + sizeof(mark) - 1, "rocm", 4) == 0);
+    bool is_old = is_build && version[0] && gp_version_compare(version, first) >= 0 &&
+                  gp_version_compare(version, last) < 0;
     if (!is_old)
         return gp_exam_text(exam, "%s%s --index-url %s", torch, companions, index);
     variant += sizeof(mark) - 1;
