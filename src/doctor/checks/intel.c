@@ -111,7 +111,8 @@ static void check_driver(struct gp_exam *exam)
             gp_intel_report_no_huc(exam, gpu);
         }
         if (gpu->vendor != GP_PCI_INTEL || report_age(exam, gpu) ||
-            gp_intel_report_regression(exam, gpu) || gpu->driver[0] ||
+            gp_intel_report_regression(exam, gpu) || gp_intel_report_lost_guc(exam, gpu) ||
+            gpu->driver[0] ||
             gp_unbound_report_unknown(exam, gpu, GP_VERDICT_WARN, modules, model_of(gpu)))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "no driver is bound to Intel GPU %s", gpu->bus_id);

@@ -54,6 +54,10 @@ bool gp_intel_explain_probe(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 /* intel_video.c: reports that HuC is not loaded, which Jellyfin's encoders need. */
 void gp_intel_report_no_huc(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
+/* Reports that the running kernel cannot start GuC of this GPU, though it is to; false: that is not
+ * so. */
+bool gp_intel_report_lost_guc(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
 /* What Jellyfin needs OpenCL for; NULL: nothing. */
 const char *gp_intel_tone_mapper(struct gp_exam *exam);
 

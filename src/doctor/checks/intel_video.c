@@ -2,8 +2,12 @@
  */
 #include "doctor/checks/intel.h"
 
+#include "doctor/checks/log_show.h"
+#include "doctor/checks/unbound.h"
 #include "doctor/exam.h"
 #include "doctor/readers/jellyfin.h"
+#include "doctor/readers/log.h"
+#include "doctor/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +30,8 @@ static bool is_true(struct gp_exam *exam, const char *name)
     return value && strcmp(value, "true") == 0;
 }
 
-/* Whether a file of modprobe.d sets the parameter: it then depends on the initramfs. */
-static bool is_set_in_files(struct gp_exam *exam)
+/* The file of modprobe.d that sets the parameter: it then depends on the initramfs. NULL: none. */
+static const char *file_that_sets(struct gp_exam *exam)
 {
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, "/etc/modprobe.d", &names);
@@ -35,9 +39,9 @@ static bool is_set_in_files(struct gp_exam *exam)
         const char *path = gp_exam_text(exam, "/etc/modprobe.d/%s", names[i]);
         const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
         if (text && strstr(text, "enable_guc"))
-            return true;
+            return path;
     }
-    return false;
+    return NULL;
 }
 
 /* Whether an option makes i915 load HuC, and the evidence. −1 stands for its default. */
@@ -52,7 +56,7 @@ static bool loads_huc(struct gp_exam *exam, const char **ret_where, const char *
         return line[0] != '-' && (strtoul(line, NULL, 10) & LOAD_HUC);
     }
     *ret_where = "/proc/cmdline";
-    if (is_set_in_files(exam) || !gp_files_line(&exam->files, *ret_where, line, sizeof(line)))
+    if (file_that_sets(exam) || !gp_files_line(&exam->files, *ret_where, line, sizeof(line)))
         return true;
     const char *found = strstr(line, parameter);
     *ret_text = found ? gp_exam_text(exam, "%.*s", (int)strcspn(found, " "), found)
@@ -61,10 +65,79 @@ static bool loads_huc(struct gp_exam *exam, const char **ret_where, const char *
            (strtoul(found + sizeof(parameter) - 1, NULL, 10) & LOAD_HUC);
 }
 
+static bool wants_low_power(struct gp_exam *exam)
+{
+    return is_true(exam, "EnableIntelLowPowerH264HwEncoder") ||
+           is_true(exam, "EnableIntelLowPowerHevcHwEncoder");
+}
+
+static const char guide_link[] =
+    "https://jellyfin.org/docs/general/post-install/transcoding/hardware-acceleration/intel/";
+static const char first_mended[] = "5.16";
+
+/* i915 of Linux 5.15 does not start GuC and HuC of generation 11: Ice, Elkhart and Jasper Lake. */
+static bool has_lost_guc(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    static const struct {
+        unsigned first, last; /* PCI devices */
+    } spans[] = {{0x8a50, 0x8a71}, {0x4541, 0x4571}, {0x4e51, 0x4e71}};
+    static const char *const modules[] = {"i915", NULL};
+    const char *kernel = exam->machine.kernel;
+    for (size_t i = 0; i < GP_ARRAY_LEN(spans); i++)
+        if (gpu->device >= spans[i].first && gpu->device <= spans[i].last)
+            return kernel[0] && strcmp(gpu->driver, "i915") == 0 && !exam->machine.container &&
+                   gp_version_compare(kernel, "5.15") >= 0 &&
+                   gp_version_compare(kernel, first_mended) < 0 &&
+                   !gp_unbound_has_backport(exam, modules);
+    return false;
+}
+
+/* How to do without GuC, which is off by default on these models. */
+static void propose_without_guc(struct gp_exam *exam)
+{
+    const char *file = file_that_sets(exam);
+    gp_exam_advice(exam,
+                   "or, for decoding on the GPU only: take enable_guc out of %s, rebuild the "
+                   "initramfs, turn low-power encoding off where a program has it, and reboot",
+                   file ? file : "the kernel command line");
+}
+
+/* The log tells that the GPU could not be started; without such a line, what Ubuntu's kernel is
+ * known for counts only where Jellyfin is to use it. A missing firmware is another fault. */
+bool gp_intel_report_lost_guc(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    const char *where = "", *text = NULL;
+    if (!has_lost_guc(exam, gpu) || !loads_huc(exam, &where, &text) ||
+        gp_log_known_for(exam, "intel.microcontroller,intel.firmware", gpu->bus_id))
+        return false;
+    const struct gp_log_known *line = gp_log_known_for(exam, "intel.init", gpu->bus_id);
+    bool is_wanted = exam->machine.distro == GP_DISTRO_UBUNTU && gp_jellyfin_uses_dri(exam) &&
+                     wants_low_power(exam);
+    if (!line && !is_wanted)
+        return false;
+    gp_exam_report(exam, line ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+                   "kernel %s has a fault in i915 with which Intel GPU %s %s", exam->machine.kernel,
+                   gpu->bus_id,
+                   line ? "is not started while enable_guc is set" : "has no low-power encoding");
+    gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", exam->machine.kernel);
+    if (line)
+        gp_log_show_known(exam, line);
+    if (text)
+        gp_exam_evidence(exam, where, "%s", text);
+    gp_exam_why(exam,
+                "With Linux 5.15, i915 cannot use GuC and HuC of Ice, Elkhart and Jasper Lake, "
+                "which low-power encoding needs; %s and newer can. Programs fail to open VA-API: "
+                "\"Input/output error\".",
+                first_mended);
+    gp_unbound_newer_kernel(exam, gpu, first_mended);
+    propose_without_guc(exam);
+    gp_exam_link(exam, guide_link);
+    return true;
+}
+
 void gp_intel_report_no_huc(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
-    bool is_wanted = is_true(exam, "EnableIntelLowPowerH264HwEncoder") ||
-                     is_true(exam, "EnableIntelLowPowerHevcHwEncoder");
+    bool is_wanted = wants_low_power(exam);
     const char *where = "", *text = "";
     bool is_one = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(without_huc); i++)
@@ -85,14 +158,16 @@ void gp_intel_report_no_huc(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     gp_exam_why(exam,
                 "Before Alder Lake i915 loads HuC only if enable_guc says so: without it they "
                 "cannot control the bit rate, and transcoding fails.");
+    if (has_lost_guc(exam, gpu)) {
+        gp_exam_advice(exam, "first a newer kernel, as Linux 5.15 cannot load it:");
+        gp_unbound_newer_kernel(exam, gpu, first_mended);
+    }
     gp_exam_module_setting(exam, "load HuC", "i915-huc.conf", "options i915 enable_guc=2");
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_exam_command(exam, "", "sudo reboot");
     if (is_wanted)
         gp_exam_advice(exam, "or turn the low-power encoders off in Jellyfin's playback settings");
-    gp_exam_link(exam,
-                 "https://jellyfin.org/docs/general/post-install/transcoding/hardware-acceleration/"
-                 "intel/");
+    gp_exam_link(exam, guide_link);
 }
 
 const char *gp_intel_tone_mapper(struct gp_exam *exam)
