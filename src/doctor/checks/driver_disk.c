@@ -384,7 +384,7 @@ void gp_driver_check_flavour(struct gp_exam *exam)
         (void)gp_log_show_kind(exam, verdicts, GP_ARRAY_LEN(verdicts));
     if ((is_found || report_refusal(exam)) && !fix_variant(exam) && !fix_macro(exam) &&
         !fix_kind(exam) && !fix_eks(exam))
-        gp_driver_fix_install(exam);
+        gp_driver_fix_install_or_nouveau(exam);
 }
 
 /* ---- kernel ---- */

@@ -10,6 +10,10 @@
  * the reboot. */
 void gp_driver_fix_install(struct gp_exam *exam);
 
+/* Likewise, for what is too new for the GPUs; and how to use nouveau instead, where their last
+ * driver is no good choice. */
+void gp_driver_fix_install_or_nouveau(struct gp_exam *exam);
+
 /* The branch and flavour of Ubuntu's packages of the driver: "535-server". */
 const char *gp_driver_flavour(struct gp_exam *exam);
 

@@ -38,8 +38,7 @@ bool gp_driver_has_sessions(struct gp_exam *exam, const char *folder)
     return gp_files_list(&exam->files, &exam->arena, folder, &names) > 0;
 }
 
-/* Whether the screen is NVIDIA's: there is no other GPU, or the firmware used it. */
-static bool shows_screen(const struct gp_machine *m)
+bool gp_driver_shows_screen(const struct gp_machine *m)
 {
     bool shows = m->gpu_count == m->nvidia_count;
     for (size_t i = 0; i < m->gpu_count && !shows; i++)
@@ -57,7 +56,9 @@ const char *gp_driver_compositor(struct gp_exam *exam)
     bool may_be_x =
         gp_files_exist(&exam->files, "/usr/bin/Xorg") &&
         (gp_driver_has_sessions(exam, sessions) || !gp_files_exist(&exam->files, sessions));
-    return may_be_x || !shows_screen(&exam->machine) ? NULL : gp_files_first(&exam->files, paths);
+    return may_be_x || !gp_driver_shows_screen(&exam->machine)
+               ? NULL
+               : gp_files_first(&exam->files, paths);
 }
 
 /* The first line of a file that begins like this; NULL: none. */
@@ -108,8 +109,8 @@ static const char *login_without_x(struct gp_exam *exam)
 {
     char manager[GP_PATH_SIZE];
     const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
-    if (!shows_screen(&exam->machine) || (type && strcmp(type, "tty") != 0) || has_x(exam) ||
-        gp_driver_has_sessions(exam, "/usr/share/xsessions") ||
+    if (!gp_driver_shows_screen(&exam->machine) || (type && strcmp(type, "tty") != 0) ||
+        has_x(exam) || gp_driver_has_sessions(exam, "/usr/share/xsessions") ||
         !gp_driver_has_sessions(exam, "/usr/share/wayland-sessions") ||
         !gp_files_link(&exam->files, manager_path, manager))
         return NULL;
@@ -285,8 +286,9 @@ void gp_driver_check_framebuffer(struct gp_exam *exam)
                                 sizeof(modes)) &&
                   gp_files_line(&exam->files, fbdev_path, own, sizeof(own)) && modes[0] == 'Y' &&
                   own[0] == 'N';
-    if (!is_off || !shows_screen(&exam->machine) || !find_screens(exam, &firmware, &monitor) ||
-        !(user = all_screens_user(exam)) || file_with_option(exam, "fbdev=0") ||
+    if (!is_off || !gp_driver_shows_screen(&exam->machine) ||
+        !find_screens(exam, &firmware, &monitor) || !(user = all_screens_user(exam)) ||
+        file_with_option(exam, "fbdev=0") ||
         (gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) &&
          strstr(line, "drm.fbdev=0")))
         return;
