@@ -142,6 +142,7 @@ static void run_toolkits(struct gp_exam *exam)
         gp_check_cuda_torch(exam);
     if (exam->last == before)
         gp_check_cuda_host(exam);
+    gp_check_cuda_tfjs(exam);
     if (exam->last != before)
         return;
     if (all->count == 0) {

@@ -13,6 +13,7 @@ void gp_check_cuda_torch(struct gp_exam *exam);      /* likewise */
 void gp_check_cuda_place(struct gp_exam *exam);      /* likewise */
 void gp_check_cuda_unsearched(struct gp_exam *exam); /* likewise */
 void gp_check_cuda_llamafile(struct gp_exam *exam);  /* likewise */
+void gp_check_cuda_tfjs(struct gp_exam *exam);       /* likewise */
 /* A problem of the compiler is one where programs are built, rather than come as wheels. */
 enum gp_verdict gp_cuda_build_verdict(struct gp_exam *exam);
 /* The PyTorch with CUDA that the user's shell would start, or the only one; false: there is none.
