@@ -101,6 +101,8 @@ bool gp_container_set_shim(struct gp_exam *exam, const char *path, const char *t
 /* container_scope.c: whether running containers keep their GPUs; `is_off`: the toolkit sets no
  * rules for them */
 void gp_container_check_scopes(struct gp_exam *exam, bool is_off);
+/* Whether a container runs now to which the toolkit has passed GPUs. */
+bool gp_container_runs_gpus(struct gp_exam *exam);
 
 /* container_given.c: whether docker's containers are given the GPUs that they ask for */
 bool gp_container_has_given(struct gp_exam *exam);
@@ -208,6 +210,10 @@ struct gp_container_unlinked {
     const char *container, *library; /* its name, and the path on the host */
 };
 bool gp_container_find_unlinked(struct gp_exam *exam, struct gp_container_unlinked *ret);
+
+/* container_narrow.c */
+bool gp_container_has_narrow(struct gp_exam *exam);
+void gp_container_check_narrow(struct gp_exam *exam);
 
 /* container_nixos.c */
 bool gp_container_is_nixos(struct gp_exam *exam);

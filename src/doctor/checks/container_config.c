@@ -383,7 +383,7 @@ void gp_container_check_nested(struct gp_exam *exam)
 {
     unsigned number = 0;
     const char *value = value_of(exam, "no-cgroups", &number);
-    if (value && strcmp(value, "true") == 0)
+    if ((value && strcmp(value, "true") == 0) || gp_container_runs_gpus(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "docker's containers with a GPU do not start in this LXC container: no-cgroups "

@@ -20,6 +20,21 @@ static bool has_gpu(const struct gp_docker_container *c)
     return gp_docker_asks_runtime(c);
 }
 
+static void find_running(struct gp_exam *exam, const struct gp_docker_container *container,
+                         void *argument)
+{
+    bool *is_found = argument;
+    (void)exam;
+    *is_found = *is_found || (container->is_running && has_gpu(container));
+}
+
+bool gp_container_runs_gpus(struct gp_exam *exam)
+{
+    bool is_found = false;
+    (void)gp_docker_each(exam, find_running, &is_found);
+    return is_found;
+}
+
 /* The rules that systemd sets again when it reloads, if no GPU is in them. */
 static const char *closed_rules(struct gp_exam *exam, const char *id)
 {

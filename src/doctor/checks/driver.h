@@ -84,6 +84,10 @@ void gp_driver_check_applications(struct gp_exam *exam);
 
 /* driver_narrow.c: its libraries for programs of 32 bits, a part of driver.libraries */
 void gp_driver_check_narrow(struct gp_exam *exam);
+/* Where its OpenGL for 32 bits should be; NULL: it is somewhere, or there is none for 64 bits. */
+const char *gp_driver_missing_narrow(struct gp_exam *exam);
+/* Adds how to install it. */
+void gp_driver_fix_narrow(struct gp_exam *exam);
 
 /* driver_nvenc.c */
 void gp_driver_check_nvenc(struct gp_exam *exam);

@@ -75,7 +75,7 @@ static const char *package_of_debian(struct gp_exam *exam)
     return found ? found : "nvidia-driver-libs";
 }
 
-static void fix_narrow(struct gp_exam *exam)
+void gp_driver_fix_narrow(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     enum gp_distro distro = exam->machine.distro;
@@ -83,7 +83,10 @@ static void fix_narrow(struct gp_exam *exam)
     /* It has lib32-nvidia-470xx-utils, too. */
     bool is_manjaro = strcmp(exam->machine.distro_id, "manjaro") == 0;
     if (in->run_trace[0] && in->package_count == 0) {
-        gp_exam_advice(exam, "run NVIDIA's .run installer again, with --install-compat32-libs");
+        gp_exam_advice(exam, "run NVIDIA's .run installer again, with --install-compat32-libs%s",
+                       exam->machine.container ? ", and as before without the kernel modules, "
+                                                 "which the host has"
+                                               : "");
         return;
     }
     const char *package = distro == GP_DISTRO_DEBIAN ? package_of_debian(exam)
@@ -131,8 +134,7 @@ static const struct place {
     {"/usr/lib64", "/usr/lib"},
 };
 
-/* Where its OpenGL of 32 bits should be; NULL: it is somewhere, or there is none of 64 bits. */
-static const char *missing_gl(struct gp_exam *exam)
+const char *gp_driver_missing_narrow(struct gp_exam *exam)
 {
     static const char of_debian[] = "/usr/lib/i386-linux-gnu/nvidia", of_arch[] = "/usr/lib32";
     char real[GP_PATH_SIZE];
@@ -157,7 +159,7 @@ static const char *missing_gl(struct gp_exam *exam)
 static void check_missing(struct gp_exam *exam)
 {
     const char *program = gp_vulkan_narrow_user(exam);
-    const char *missing = program ? missing_gl(exam) : NULL;
+    const char *missing = program ? gp_driver_missing_narrow(exam) : NULL;
     if (!missing)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
@@ -167,7 +169,7 @@ static void check_missing(struct gp_exam *exam)
     gp_graphics_show_narrow_user(exam, program);
     gp_exam_why(exam, "32-bit programs and games then find only software rendering (swrast), or "
                       "end with GLXBadFBConfig.");
-    fix_narrow(exam);
+    gp_driver_fix_narrow(exam);
     remove_amdvlk(exam);
 }
 
@@ -194,7 +196,7 @@ static void check_version(struct gp_exam *exam)
     gp_exam_evidence(exam, wide->path, "links to %s", wide->real);
     gp_exam_why(exam, "32-bit programs and games, such as Steam, end with \"API mismatch\" in the "
                       "kernel log, or find no GLX.");
-    fix_narrow(exam);
+    gp_driver_fix_narrow(exam);
 }
 
 void gp_driver_check_narrow(struct gp_exam *exam)
