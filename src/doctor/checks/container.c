@@ -482,7 +482,7 @@ const struct gp_check gp_checks_container[] = {
      gp_container_is_rootless,
      gp_container_check_rootless},
     {"container.operator",
-     "the GPU Operator's toolkit finds the driver",
+     "the GPU Operator's toolkit finds the driver and the container engine",
      {"driver.libraries"},
      gp_container_has_operator,
      gp_container_check_operator},

@@ -211,6 +211,11 @@ struct gp_container_unlinked {
 };
 bool gp_container_find_unlinked(struct gp_exam *exam, struct gp_container_unlinked *ret);
 
+/* container_socket.c: reports that the Operator's toolkit does not find the engine's socket */
+bool gp_container_report_socket(struct gp_exam *exam);
+/* Whether that is so. */
+bool gp_container_lacks_socket(struct gp_exam *exam);
+
 /* container_narrow.c */
 bool gp_container_has_narrow(struct gp_exam *exam);
 void gp_container_check_narrow(struct gp_exam *exam);

@@ -346,8 +346,8 @@ void gp_container_check_operator(struct gp_exam *exam)
     const char *root = value_in(exam, operator_path, "root", &number);
     const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
     const bool is_microk8s = gp_files_exist(&exam->files, "/snap/microk8s");
-    if (!root || !root[0] || strcmp(root, "/") == 0 || !library ||
-        gp_system_library(exam, root, "libnvidia-ml.so.1"))
+    if (gp_container_report_socket(exam) || !root || !root[0] || strcmp(root, "/") == 0 ||
+        !library || gp_system_library(exam, root, "libnvidia-ml.so.1"))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the GPU Operator looks for the driver in %s, but it is installed on the host",

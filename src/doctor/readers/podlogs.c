@@ -61,23 +61,35 @@ size_t gp_pod_logs(struct gp_exam *exam, const char *ret_paths[GP_POD_LOGS])
     return count;
 }
 
-/* ---- the driver container ---- */
+/* ---- containers of the GPU Operator ---- */
 
 const char gp_pod_of_resource[] = "nvidia-gpu-driver-";
 
-/* "…/POD_UID/nvidia-driver-ctr/4.log", or as a link "…/POD_NAMESPACE_nvidia-driver-ctr-ID.log". On
- * OpenShift another container of the pod compiles. The pod has more, which only wait. */
-static bool is_of_driver(const char *path)
+/* "…/POD_UID/nvidia-driver-ctr/4.log", or as a link "…/POD_NAMESPACE_nvidia-driver-ctr-ID.log". The
+ * pods have more containers, which only wait. */
+struct pod_kind {
+    const char *pods[2], *containers[2];
+};
+
+/* On OpenShift another container of the pod compiles. */
+static const struct pod_kind driver_kind = {
+    {"nvidia-driver-daemonset-", gp_pod_of_resource},
+    {"nvidia-driver-ctr", "openshift-driver-toolkit-ctr"},
+};
+static const struct pod_kind toolkit_kind = {
+    {"nvidia-container-toolkit-daemonset-"},
+    {"nvidia-container-toolkit-ctr"},
+};
+
+static bool is_of(const struct pod_kind *kind, const char *path)
 {
-    static const char *const pods[] = {"nvidia-driver-daemonset-", gp_pod_of_resource},
-                             *const containers[] = {"nvidia-driver-ctr",
-                                                    "openshift-driver-toolkit-ctr"};
     bool is_pod = false, is_container = false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(pods); i++) {
-        const char *at = strstr(path, pods[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(kind->pods) && kind->pods[i]; i++) {
+        const char *at = strstr(path, kind->pods[i]);
         is_pod = is_pod || (at && at > path && strchr("/_", at[-1]));
-        is_container = is_container || strstr(path, containers[i]);
     }
+    for (size_t i = 0; i < GP_ARRAY_LEN(kind->containers) && kind->containers[i]; i++)
+        is_container = is_container || strstr(path, kind->containers[i]);
     return is_pod && is_container;
 }
 
@@ -149,14 +161,15 @@ static void strip(struct gp_exam *exam, struct gp_pod_log *log)
     log->size = size;
 }
 
-static bool read_driver(struct gp_exam *exam, struct gp_pod_log *ret)
+/* That which has printed last. */
+static bool read_kind(struct gp_exam *exam, const struct pod_kind *kind, struct gp_pod_log *ret)
 {
     enum { MOST = 1 << 18 };
     const char *paths[GP_POD_LOGS], *newest = NULL;
     const size_t n = gp_pod_logs(exam, paths);
     for (size_t i = 0; i < n; i++) {
         size_t size = 0;
-        const char *text = is_of_driver(paths[i])
+        const char *text = is_of(kind, paths[i])
                                ? gp_files_tail(&exam->files, &exam->arena, paths[i], MOST, &size)
                                : NULL;
         const char *time = text && size > 0 ? last_time(exam, text, size) : "";
@@ -175,8 +188,13 @@ bool gp_pod_read_driver(struct gp_exam *exam, struct gp_pod_log *ret)
     static const struct gp_pod_log none;
     if (!exam->pod_log) {
         struct gp_pod_log *log = gp_arena_alloc(&exam->arena, 1, sizeof(*log));
-        exam->pod_log = log && read_driver(exam, log) ? log : &none;
+        exam->pod_log = log && read_kind(exam, &driver_kind, log) ? log : &none;
     }
     *ret = *exam->pod_log;
     return ret->path;
+}
+
+bool gp_pod_read_toolkit(struct gp_exam *exam, struct gp_pod_log *ret)
+{
+    return read_kind(exam, &toolkit_kind, ret);
 }

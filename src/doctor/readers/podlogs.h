@@ -24,5 +24,7 @@ struct gp_pod_log {
 /* What the driver container of NVIDIA's GPU Operator has printed since it was last started; false:
  * there is no log of it. */
 bool gp_pod_read_driver(struct gp_exam *exam, struct gp_pod_log *ret);
+/* Likewise of the container that installs the toolkit. */
+bool gp_pod_read_toolkit(struct gp_exam *exam, struct gp_pod_log *ret);
 
 #endif
