@@ -538,6 +538,8 @@ static const struct gp_remedy_tool tools[] = {
      FROM("/etc/default/limine"), "sudo limine-update"},
     {GP_REMEDY_REMOVE_KERNEL_ARGUMENT, GP_DISTRO_ARCH, "/usr/bin/reinstall-kernels",
      FROM("/etc/kernel/cmdline"), "sudo reinstall-kernels"},
+    {GP_REMEDY_REBUILD_INITRAMFS, GP_DISTRO_ARCH, "/usr/bin/limine-update", INITRAMFS,
+     "sudo limine-update"},
     {GP_REMEDY_REBUILD_INITRAMFS, GP_DISTRO_ARCH, "/usr/bin/reinstall-kernels", INITRAMFS,
      "sudo reinstall-kernels"},
     {GP_REMEDY_REBUILD_INITRAMFS, GP_DISTRO_ARCH, "/usr/bin/dracut-rebuild", INITRAMFS,

@@ -189,6 +189,10 @@ void gp_driver_check_uvm(struct gp_exam *exam);
 /* A service that initializes the GPUs and creates their device files before these (a list). */
 void gp_driver_create_at_boot(struct gp_exam *exam, const char *services);
 
+/* driver_restore.c: reports that the driver, loaded by the initramfs, refused the resume from
+ * hibernation; false: it did not */
+bool gp_driver_report_restore(struct gp_exam *exam);
+
 /* driver_power.c */
 void gp_driver_check_power(struct gp_exam *exam);
 

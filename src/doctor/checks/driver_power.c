@@ -402,8 +402,8 @@ static void check_suspend(struct gp_exam *exam)
     const char *where, *text;
     bool is_kept = params && (!strstr(params, "PreserveVideoMemoryAllocations: 0") ||
                               strstr(params, "UseKernelSuspendNotifiers: 1"));
-    if (report_no_units(exam, path, params) || report_hanging(exam, path, params) ||
-        !was_suspended(exam, &where, &text))
+    if (gp_driver_report_restore(exam) || report_no_units(exam, path, params) ||
+        report_hanging(exam, path, params) || !was_suspended(exam, &where, &text))
         return;
     const struct gp_log_known *failed = gp_log_known_of(exam, unknown_errors);
     if (!failed && (!params || is_kept || report_picture(exam, path, where, text) ||

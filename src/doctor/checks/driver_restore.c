@@ -1,0 +1,63 @@
+/* Hibernation: a resume that the driver refused. A finding of driver.power. */
+#include "doctor/checks/driver.h"
+#include "doctor/checks/driver_fix.h"
+#include "doctor/readers/initramfs.h"
+#include "doctor/readers/log.h"
+
+#include <string.h>
+
+/* The driver's refusal, if the image of a hibernation was not restored after it; NULL. */
+static const struct gp_log_known *refusal_of(struct gp_exam *exam, const struct gp_log_line *failed)
+{
+    const struct gp_log_known *said = failed ? gp_log_known_of(exam, "nv.pm") : NULL;
+    struct gp_kmsg k;
+    if (!said)
+        return NULL;
+    (void)gp_kmsg_parse(said->text, &k);
+    return k.time_ns <= failed->kmsg.time_ns ? said : NULL;
+}
+
+/* A file is edited once, whatever the number of its lines. */
+static void take_out(struct gp_exam *exam, const struct gp_initramfs_line *lines, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && strcmp(lines[i].path, lines[i - 1].path) == 0)
+            continue;
+        gp_exam_command(exam,
+                        "take the modules out of the initramfs; the original file is kept next to "
+                        "it",
+                        "sudo sed -Ei.before '%s' %s",
+                        lines[i].is_list ? "s/^[[:space:]]*nvidia/# &/"
+                                         : "/^[[:space:]]*(MODULES|add_drivers|force_drivers)/"
+                                           "s/\\bnvidia[-_a-z]*//g",
+                        gp_exam_quoted(exam, lines[i].path));
+    }
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "then hibernate again");
+}
+
+bool gp_driver_report_restore(struct gp_exam *exam)
+{
+    const struct gp_log_line *failed = gp_log_find(exam, GP_KMSG_NOT_RESTORED);
+    const struct gp_log_known *said = refusal_of(exam, failed);
+    struct gp_initramfs_line lines[GP_INITRAMFS_LINES];
+    size_t count = said ? gp_initramfs_lines(exam, "nvidia", lines) : 0;
+    if (count == 0)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the machine does not resume from hibernation: the initramfs loads NVIDIA's "
+                   "modules, and the driver refuses the restore");
+    gp_exam_evidence(exam, said->where, "%s", said->text);
+    gp_exam_evidence(exam, failed->where, "%s", failed->kmsg.body);
+    for (size_t i = 0; i < count; i++)
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", lines[i].path, lines[i].number), "%s",
+                         lines[i].text);
+    gp_exam_why(exam,
+                "To restore the image, the kernel must stop all devices before any service runs. A "
+                "driver that preserves GPU memory allows that only to its services, so the image "
+                "is dropped and the machine starts afresh. A GPU without its module needs no "
+                "permission.");
+    take_out(exam, lines, count);
+    gp_exam_advice(exam, "NVreg_PreserveVideoMemoryAllocations may stay as it is");
+    return true;
+}
