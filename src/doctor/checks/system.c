@@ -334,5 +334,10 @@ const struct gp_check gp_checks_system[] = {
      {NULL},
      gp_dcgm_is_there,
      gp_dcgm_check},
+    {"system.sleep",
+     "the laptop suspends in the mode that it is made for",
+     {NULL},
+     gp_sleep_applies,
+     gp_sleep_check},
     {0},
 };

@@ -47,6 +47,10 @@ void gp_dkms_check(struct gp_exam *exam);
 /* In the summary of system.dkms, if ROCm finds no GPU for want of AMD's module. */
 #define GP_DKMS_NO_COMPUTE "offers no GPU for computing"
 
+/* sleep_mode.c: laptops that fail to suspend by S3. */
+bool gp_sleep_applies(struct gp_exam *exam);
+void gp_sleep_check(struct gp_exam *exam);
+
 /* groups.c: services whose users may not open the GPUs. */
 bool gp_groups_apply(struct gp_exam *exam);
 void gp_groups_check(struct gp_exam *exam);
