@@ -516,6 +516,12 @@ static void check_video(struct gp_exam *exam)
     gp_exam_command(exam, "it says whether the driver starts", "vainfo");
 }
 
+static bool is_on_nixos(struct gp_exam *exam)
+{
+    return strcmp(exam->machine.distro_id, "nixos") == 0 && !exam->machine.container &&
+           (has_driven(exam, GP_PCI_AMD) || has_driven(exam, GP_PCI_INTEL));
+}
+
 const struct gp_check gp_checks_graphics[] = {
     {"graphics.env",
      "no environment variable leads OpenGL, Vulkan or VA-API astray",
@@ -528,5 +534,10 @@ const struct gp_check gp_checks_graphics[] = {
      {NULL},
      has_video_of_amd,
      check_video},
+    {"graphics.nix",
+     "the compositor has the Mesa of the system's drivers",
+     {NULL},
+     is_on_nixos,
+     gp_graphics_check_nix},
     {0},
 };

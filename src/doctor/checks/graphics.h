@@ -30,6 +30,9 @@ void gp_graphics_show_narrow_user(struct gp_exam *exam, const char *program);
 /* graphics_age.c: reports a Mesa that is older than a GPU. */
 void gp_graphics_check_age(struct gp_exam *exam);
 
+/* graphics_nix.c: reports a compositor on NixOS whose Mesa is not that of the system's drivers. */
+void gp_graphics_check_nix(struct gp_exam *exam);
+
 /* graphics_screens.c: whether the card of a connector, "card0-HDMI-A-1", is a GPU. */
 bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card);
 
