@@ -2,6 +2,7 @@
  * wired to another one than its own screen. */
 #include "doctor/checks/graphics.h"
 
+#include "doctor/checks/graphics_hyprland.h"
 #include "doctor/exam.h"
 #include "doctor/readers/processes.h"
 #include "doctor/readers/searchpath.h"
@@ -24,6 +25,14 @@ static const struct {
                    {"gnome-shell", "GNOME", ""}};
 
 static const char tag[] = "mutter-device-ignore";
+
+/* Hyprland's first releases were of wlroots, with its variable. */
+static const char *variable_of(struct gp_exam *exam, size_t kind)
+{
+    return strcmp(compositors[kind].process, "Hyprland") == 0 && gp_hyprland_is_of_wlroots(exam)
+               ? "WLR_DRM_DEVICES"
+               : compositors[kind].variable;
+}
 
 bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card)
 {
@@ -208,18 +217,45 @@ static bool is_pair_of(const struct screens *screens, int used, int other)
     return true;
 }
 
+/* A Hyprland of wlroots may not draw by NVIDIA's driver without this variable, which the files of
+ * some installers have, commented out. */
+static bool fix_backend(struct gp_exam *exam, size_t kind, int other)
+{
+    static const char name[] = "GBM_BACKEND";
+    char vendor[16];
+    struct gp_hyprland_line line;
+    const char *path = gp_exam_text(exam, "/sys/class/drm/card%d/device/vendor", other);
+    if (strcmp(variable_of(exam, kind), compositors[kind].variable) == 0 ||
+        gp_machine_variable(&exam->machine, name) ||
+        !gp_files_line(&exam->files, path, vendor, sizeof(vendor)) ||
+        strtoul(vendor, NULL, 16) != GP_PCI_NVIDIA || !gp_hyprland_left_out(exam, name, &line))
+        return false;
+    gp_exam_evidence(exam, line.place, "%s", line.text);
+    gp_exam_command(exam, "set the variable that is commented out there, then log out and in",
+                    "sed -i.before 's/^[# ]*\\(env *= *%s,\\)/\\1/' %s", name,
+                    gp_exam_quoted(exam, line.path));
+    return true;
+}
+
 static void report(struct gp_exam *exam, size_t kind, const struct screens *screens, int used,
                    int other, const char *rule)
 {
-    const char *open = screens->compositor[used], *variable = compositors[kind].variable,
-               *where = "";
+    const char *open = screens->compositor[used], *variable = variable_of(exam, kind), *where = "";
     const char *value = open && variable[0] ? value_of(exam, open, variable, &where) : NULL;
     bool is_pair = is_pair_of(screens, used, other);
+    struct gp_hyprland_line line = {0};
+    enum gp_hyprland_wish wish = GP_HYPRLAND_UNKNOWN;
+    if (strcmp(compositors[kind].process, "Hyprland") == 0)
+        wish = gp_hyprland_wish(exam, strchr(screens->dark[other], '-') + 1, &line);
+    bool is_wanted = wish == GP_HYPRLAND_ON;
+    if (wish == GP_HYPRLAND_OFF)
+        return;
     if (value && may_name(exam, value, other)) /* the compositor could not open it: its log tells */
         return;
-    gp_exam_report(exam, open && is_pair ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   open ? "%s does not use the GPU of a monitor: %s stays dark"
-                        : "no picture on the monitor of a GPU that %s may not use: %s",
+    gp_exam_report(exam, is_pair && (open || is_wanted) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   open        ? "%s does not use the GPU of a monitor: %s stays dark"
+                   : is_wanted ? "no picture on a monitor that is turned on in %s's settings: %s"
+                               : "no picture on the monitor of a GPU that %s may not use: %s",
                    compositors[kind].process, screens->dark[other]);
     gp_exam_evidence(exam, gp_exam_text(exam, "/sys/class/drm/%s/status", screens->dark[other]),
                      "connected");
@@ -227,6 +263,8 @@ static void report(struct gp_exam *exam, size_t kind, const struct screens *scre
                      "disabled");
     if (open)
         gp_exam_evidence(exam, open, "/dev/dri/card%d; it has no file of card%d open", used, other);
+    if (is_wanted)
+        gp_exam_evidence(exam, line.place, "%s", line.text);
     if (rule)
         gp_exam_evidence(exam, rule, "%s", tag);
     else if (value)
@@ -235,9 +273,10 @@ static void report(struct gp_exam *exam, size_t kind, const struct screens *scre
         gp_exam_evidence(exam, variable, "not set here");
     gp_exam_why(exam, "The port belongs to card%d, and the picture is on %s only.%s", other,
                 is_pair ? gp_exam_text(exam, "card%d", used) : "other cards",
-                open ? ""
-                     : " If the display settings list this monitor, it was only turned off there; "
-                       "if not, the compositor does not use its GPU, which root can see.");
+                open || is_wanted
+                    ? ""
+                    : " If the display settings list this monitor, it was only turned off there; "
+                      "if not, the compositor does not use its GPU, which root can see.");
     if (rule)
         gp_exam_advice(exam,
                        "remove the line with %s from %s if it means this GPU (card%d), and reboot",
@@ -247,6 +286,11 @@ static void report(struct gp_exam *exam, size_t kind, const struct screens *scre
                        "add :/dev/dri/card%d to the value where the session sets %s, or remove it; "
                        "then log out and in",
                        other, variable);
+    else if (fix_backend(exam, kind, other))
+        gp_exam_advice(exam,
+                       "if that does not help, name both cards, where the session sets its "
+                       "variables: %s=/dev/dri/card%d:/dev/dri/card%d",
+                       variable, used, other);
     else if (is_pair)
         advise(exam, variable, used, other);
     else
@@ -293,7 +337,7 @@ void gp_graphics_check_screens_left(struct gp_exam *exam)
         kind++;
     if (used < 0 || kind == GP_ARRAY_LEN(compositors) || exam->machine.container)
         return;
-    const char *variable = compositors[kind].variable,
+    const char *variable = variable_of(exam, kind),
                *rule = variable[0] ? NULL : find_rule(exam, other);
     if (variable[0] ? is_set(exam, variable) : !rule)
         return;
