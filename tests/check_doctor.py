@@ -47,7 +47,8 @@ def exported(lines):
     """A journal in systemd's export format, of lines "SECONDS WHO: TEXT" since boot.
 
     WHO is "kernel", a service "ollama.service", started for the second time "ollama.service/2",
-    systemd itself "init.scope", or a program of a user's, "obs@1000"; "boot" begins the next boot.
+    systemd itself "init.scope", a program of a user's "obs@1000", or of a service that runs as a
+    user "x.service@1000"; "boot" begins the next boot.
     """
     boot, number = 1, 0
     for line in lines:
@@ -66,11 +67,12 @@ def exported(lines):
         if who == "kernel":
             fields |= {"_TRANSPORT": "kernel", "SYSLOG_FACILITY": 0, "SYSLOG_IDENTIFIER": who,
                        "_SOURCE_MONOTONIC_TIMESTAMP": us}
-        elif user:
+        elif user and not name.endswith(".service"):
             fields |= {"_UID": user, "_PID": 900, "SYSLOG_IDENTIFIER": name, "_SYSTEMD_UNIT": f"user@{user}.service"}
         else:
             is_init = service == "init.scope"
-            fields |= {"_UID": 0, "_PID": 1 if is_init else 700, "_SYSTEMD_UNIT": service,
+            service = service.partition("@")[0]
+            fields |= {"_UID": user or 0, "_PID": 1 if is_init else 700, "_SYSTEMD_UNIT": service,
                        "SYSLOG_IDENTIFIER": "systemd" if is_init else service.partition(".")[0],
                        "_SYSTEMD_INVOCATION_ID": f"{int(start or 1):032x}"}
         yield "".join(f"{key}={value}\n" for key, value in fields.items()) + "\n"

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below FIRST_USER are accounts of services; NOBODY is nobody's. */
-enum { FIRST_USER = 1000, NOBODY = 65534, FIELDS = 7 };
+/* Below FIRST_USER are accounts of services, and from FIRST_DYNAMIC to LAST_DYNAMIC those that
+ * systemd makes for them; NOBODY is nobody's. */
+enum { FIRST_USER = 1000, FIRST_DYNAMIC = 61184, LAST_DYNAMIC = 65519, NOBODY = 65534, FIELDS = 7 };
 
 char *gp_accounts_text(struct gp_exam *exam)
 {
@@ -46,5 +47,6 @@ bool gp_accounts_next(char **text, struct gp_account_line *ret)
 
 bool gp_account_is_person(const struct gp_account_line *account)
 {
-    return account->user >= FIRST_USER && account->user != NOBODY;
+    return account->user >= FIRST_USER && account->user != NOBODY &&
+           (account->user < FIRST_DYNAMIC || account->user > LAST_DYNAMIC);
 }

@@ -2,7 +2,9 @@
 
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/accounts.h"
 #include "doctor/readers/sdjournal.h"
+#include "doctor/readers/services.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +17,6 @@ enum {
     UNIT_LINES = 128,  /* of each of them */
     USER_LINES = 1024, /* of all programs of the user together */
     MOST_USERS = 16,
-    FIRST_PERSON = 1000, /* smaller ones are of services: UID_MIN in login.defs(5) */
     TEXT_ENTRIES = 4096,
     MOST_TEXT = 1 << 20,
     ENTRY_LINES = 64, /* of an entry: a program can log a whole text at once */
@@ -114,6 +115,22 @@ static bool is_service(const char *unit, size_t n)
            memcmp(unit, users, users_size) != 0;
 }
 
+static bool is_person(unsigned long user)
+{
+    return gp_account_is_person(&(struct gp_account_line){.user = user});
+}
+
+/* Whether the current entry is of no person, or of the one who asks: jobs of others, of cron or
+ * Slurm, print as a part of that service. */
+static bool is_believed(const struct gp_sdjournal *journal)
+{
+    size_t n = 0;
+    const char *user = gp_sdjournal_field(journal, "_UID", &n);
+    unsigned long number =
+        user ? strtoul(gp_exam_text(journal->exam, "%.*s", (int)n, user), NULL, 10) : 0;
+    return !is_person(number) || number == journal->user;
+}
+
 static const char unit_field[] = "_SYSTEMD_UNIT=";
 
 /* The matches for the services in the journal, also of those that logged before this boot. */
@@ -172,15 +189,19 @@ static bool go_to_start(const struct gp_sdjournal *journal)
     return count > 0;
 }
 
-/* The entries from this one on. */
-static long take_entries(const struct gp_sdjournal *journal, const char *where,
+/* A service's entries from this one on; some are set up to run as a person. */
+static long take_service(const struct gp_sdjournal *journal, const char *unit,
                          gp_journal_take *take, void *argument)
 {
+    const char *where = gp_exam_text(journal->exam, "journalctl -u %s", unit);
+    bool is_of_person = gp_service_value(journal->exam, unit, "User") != NULL;
     long count = 0;
     do {
-        take_lines(journal, where, take, argument);
-        count++;
-    } while (count < USER_LINES && journal->api.next(journal->j) > 0);
+        if (is_of_person || is_believed(journal)) {
+            take_lines(journal, where, take, argument);
+            count++;
+        }
+    } while (journal->api.next(journal->j) > 0);
     return count;
 }
 
@@ -201,7 +222,7 @@ static long take_user(const struct gp_sdjournal *journal, const char *user, gp_j
             take_lines(journal, where, take, argument);
             count++;
         }
-    } while (count < USER_LINES && journal->api.next(journal->j) > 0);
+    } while (journal->api.next(journal->j) > 0);
     return count;
 }
 
@@ -217,7 +238,7 @@ static size_t list_users(const struct gp_sdjournal *journal, const char *ret_use
         const char *user =
             gp_exam_text(journal->exam, "%.*s", (int)size, (const char *)data) + sizeof(name) - 1;
         unsigned long number = strtoul(user, NULL, 10);
-        if (number > 0 && (number < FIRST_PERSON || number == journal->user))
+        if (number > 0 && (!is_person(number) || number == journal->user))
             ret_users[count++] = user;
     }
     return count;
@@ -231,13 +252,10 @@ long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argu
     size_t unit_count = r == 0 ? list_services(&journal, units) : 0;
     size_t user_count = r == 0 ? list_users(&journal, users) : 0;
     long count = 0;
-    for (size_t i = 0; i < unit_count; i++) {
-        const char *where =
-            gp_exam_text(exam, "journalctl -u %s", units[i] + sizeof(unit_field) - 1);
+    for (size_t i = 0; i < unit_count; i++)
         if (gp_sdjournal_select_boot(&journal) && gp_sdjournal_match(&journal, units[i]) >= 0 &&
             go_to_start(&journal))
-            count += take_entries(&journal, where, take, argument);
-    }
+            count += take_service(&journal, units[i] + sizeof(unit_field) - 1, take, argument);
     for (size_t i = 0; i < user_count; i++)
         count += take_user(&journal, users[i], take, argument);
     gp_sdjournal_close(&journal);
@@ -319,7 +337,8 @@ char *gp_journal_text(struct gp_exam *exam, const char *units, size_t *ret_lengt
                 memcpy(text + length, next, sizeof(next) - 1);
                 length += sizeof(next) - 1;
             }
-        } while (put_entry(&journal, text, &length) && journal.api.next(journal.j) > 0);
+        } while ((!is_believed(&journal) || put_entry(&journal, text, &length)) &&
+                 journal.api.next(journal.j) > 0);
     }
     gp_sdjournal_close(&journal);
     if (length == 0)
