@@ -46,9 +46,9 @@ def ldcache(lines):
 def exported(lines):
     """A journal in systemd's export format, of lines "SECONDS WHO: TEXT" since boot.
 
-    WHO is "kernel", a service "ollama.service", started for the second time "ollama.service/2",
-    systemd itself "init.scope", a program of a user's "obs@1000", or of a service that runs as a
-    user "x.service@1000"; "boot" begins the next boot.
+    WHO is "kernel", "kmsg" for a program that writes to /dev/kmsg, a service "ollama.service", started
+    for the second time "ollama.service/2", systemd itself "init.scope", a program of a user's
+    "obs@1000", or of a service that runs as one "x.service@1000"; "boot" begins the next boot.
     """
     boot, number = 1, 0
     for line in lines:
@@ -64,11 +64,11 @@ def exported(lines):
             "__REALTIME_TIMESTAMP": 1764000000000000 + boot * 10 ** 12 + us + number, "_BOOT_ID": f"{boot:032x}",
             "__MONOTONIC_TIMESTAMP": us + number, "_MACHINE_ID": "0" * 31 + "1", "_HOSTNAME": "box", "MESSAGE": text,
         }
-        if who == "kernel":
-            fields |= {"_TRANSPORT": "kernel", "SYSLOG_FACILITY": 0, "SYSLOG_IDENTIFIER": who,
-                       "_SOURCE_MONOTONIC_TIMESTAMP": us}
+        if who in ("kernel", "kmsg"):
+            fields |= {"_TRANSPORT": "kernel", "SYSLOG_FACILITY": int(who == "kmsg"),
+                       "SYSLOG_IDENTIFIER": who, "_SOURCE_MONOTONIC_TIMESTAMP": us}
         elif user and not name.endswith(".service"):
-            fields |= {"_UID": user, "_PID": 900, "SYSLOG_IDENTIFIER": name, "_SYSTEMD_UNIT": f"user@{user}.service"}
+            fields |= {"_TRANSPORT": "journal", "SYSLOG_FACILITY": 0, "_UID": user, "_PID": 900, "SYSLOG_IDENTIFIER": name, "_SYSTEMD_UNIT": f"user@{user}.service"}
         else:
             is_init = service == "init.scope"
             service = service.partition("@")[0]
