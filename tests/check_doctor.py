@@ -75,6 +75,7 @@ def exported(lines):
             fields |= {"_UID": user or 0, "_PID": 1 if is_init else 700, "_SYSTEMD_UNIT": service,
                        "SYSLOG_IDENTIFIER": "systemd" if is_init else service.partition(".")[0],
                        "_SYSTEMD_INVOCATION_ID": f"{int(start or 1):032x}"}
+        fields["_COMM"] = fields["SYSLOG_IDENTIFIER"]
         yield "".join(f"{key}={value}\n" for key, value in fields.items()) + "\n"
 
 

@@ -379,12 +379,14 @@ static bool report_desktop(struct gp_exam *exam, const char *path, const char *p
 /* Programs look for GPUs when they start: this one has found none that works. */
 static void restart_program(struct gp_exam *exam, const struct gp_log_known *failed)
 {
-    static const char folder[] = "/containers/", service[] = "ollama.service";
+    static const char folder[] = "/var/lib/docker/containers/", service[] = "ollama.service";
     enum { SHORT_ID = 12 };
-    const char *id = strstr(failed->path, folder);
-    if (id)
+    const char *id = strncmp(failed->path, folder, sizeof(folder) - 1) == 0
+                         ? failed->path + sizeof(folder) - 1
+                         : "";
+    if (strspn(id, "0123456789abcdef") >= SHORT_ID)
         gp_exam_command(exam, "the container that has failed", "sudo docker restart %.*s", SHORT_ID,
-                        id + sizeof(folder) - 1);
+                        id);
     else if (strncmp(failed->id, "ollama.", 7) == 0 && gp_service_is_installed(exam, service))
         gp_exam_command(exam, "", "sudo systemctl restart ollama");
 }

@@ -2,6 +2,7 @@
 #include "doctor/checks/system.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/services.h"
 #include "doctor/readers/syslog.h"
@@ -167,38 +168,49 @@ static bool report_client(struct gp_exam *exam)
     return true;
 }
 
-/* Virtual GPUs are slowed down without a licence; the service that acquires it logs to syslog. */
+/* What the service that acquires it said last, since boot: "" that it has one, the line of a
+ * refusal, or NULL: nothing. */
+static const char *last_said(const struct gp_syslog *log)
+{
+    static const char program[] = "nvidia-gridd", booted[] = "kernel: Linux version",
+                      acquired[] = "acquired successfully";
+    const char *said = NULL, *line;
+    size_t n;
+    struct gp_lines lines = gp_lines_of(log->text, log->length);
+    while (gp_lines_next(&lines, &line, &n)) {
+        if (memmem(line, n, booted, sizeof(booted) - 1))
+            said = NULL;
+        else if (!memmem(line, n, program, sizeof(program) - 1))
+            continue;
+        else if (memmem(line, n, acquired, sizeof(acquired) - 1))
+            said = "";
+        else if (is_refusal(line, n))
+            said = line;
+    }
+    return said;
+}
+
+/* Virtual GPUs are slowed down without a licence. */
 void gp_licence_check(struct gp_exam *exam)
 {
-    static const char program[] = "nvidia-gridd";
     struct gp_syslog logs[GP_SYSLOGS];
+    const char *said = NULL;
     if (report_no_client(exam) || report_client(exam))
         return;
-    size_t count = gp_syslogs(exam, "nvidia-gridd.service", logs);
-    for (size_t i = 0; i < count; i++) {
-        const char *failed = NULL;
-        for (const char *line = logs[i].text; *line; line += *line == '\n') {
-            size_t n = strcspn(line, "\n");
-            if (memmem(line, n, program, strlen(program))) {
-                if (memmem(line, n, "acquired successfully", 21))
-                    failed = NULL;
-                else if (is_refusal(line, n))
-                    failed = line;
-            }
-            line += n;
-        }
-        if (!failed)
-            continue;
-        size_t n = strcspn(failed, "\n");
-        gp_exam_report(exam, GP_VERDICT_WARN, "the virtual GPU has no licence");
-        gp_exam_evidence(exam, logs[i].where, "%.*s", n < 400 ? (int)n : 400, failed);
-        gp_exam_why(exam, "Without a licence it works for a while and is then slowed down; the "
-                          "licence server did not answer, or refused.");
-        gp_exam_advice(exam, "check that the server can be reached, that the clock is right, and "
-                             "that a valid token lies in /etc/nvidia/ClientConfigToken (or that "
-                             "ServerAddress in /etc/nvidia/gridd.conf is right)");
-        gp_exam_command(exam, "then try again", "sudo systemctl restart nvidia-gridd");
+    size_t count = gp_syslogs(exam, "nvidia-gridd.service", logs), i = 0;
+    while (i < count && !(said = last_said(&logs[i])))
+        i++;
+    if (!said || !*said) {
+        check_server(exam);
         return;
     }
-    check_server(exam);
+    size_t n = strcspn(said, "\n");
+    gp_exam_report(exam, GP_VERDICT_WARN, "the virtual GPU has no licence");
+    gp_exam_evidence(exam, logs[i].where, "%.*s", n < 400 ? (int)n : 400, said);
+    gp_exam_why(exam, "Without a licence it works for a while and is then slowed down; the "
+                      "licence server did not answer, or refused.");
+    gp_exam_advice(exam, "check that the server can be reached, that the clock is right, and "
+                         "that a valid token lies in /etc/nvidia/ClientConfigToken (or that "
+                         "ServerAddress in /etc/nvidia/gridd.conf is right)");
+    gp_exam_command(exam, "then try again", "sudo systemctl restart nvidia-gridd");
 }

@@ -35,7 +35,7 @@ static bool is_quoted(const struct gp_exam *exam, const struct gp_log_known *kno
     return false;
 }
 
-/* Whether all NVIDIA GPUs are meant for virtual machines: then the driver has none. */
+/* Whether all NVIDIA GPUs are meant for virtual machines: then programs here have none. */
 static bool is_handed_over(const struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -53,7 +53,7 @@ static bool is_told(const struct gp_exam *exam, const struct gp_log_known *known
     return known->is_told || is_quoted(exam, known) ||
            has_found(exam, known->look, GP_VERDICT_WARN) ||
            (is_of_driver && has_found(exam, "driver,hardware", GP_VERDICT_FAIL)) ||
-           (is_of_driver && is_handed_over(exam));
+           (!gp_exam_is_listed("amd,intel,virtual", known->family) && is_handed_over(exam));
 }
 
 /* A module was refused, but is loaded now; or the module that a line names has been replaced. */

@@ -6,6 +6,7 @@
 #include "doctor/readers/sdjournal.h"
 #include "doctor/readers/services.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,10 @@
 #include <time.h>
 
 enum {
-    MOST_UNITS = 256,  /* on a usual machine there are about 40 */
+    MOST_UNITS = 2048, /* on a usual machine there are about 40 */
     UNIT_LINES = 128,  /* of each of them */
-    USER_LINES = 1024, /* of all programs of the user together */
-    MOST_USERS = 16,
+    USER_LINES = 1024, /* of all programs of a user together */
+    MOST_USERS = 8,
     TEXT_ENTRIES = 4096,
     MOST_TEXT = 1 << 20,
     ENTRY_LINES = 64, /* of an entry: a program can log a whole text at once */
@@ -24,7 +25,7 @@ enum {
 };
 
 const char gp_journal_kernel_command[] = "journalctl -k";
-const char gp_journal_earlier_command[] = "journalctl -k -b -1"; /* or further back */
+const char gp_journal_earlier_command[] = "journalctl -k -b -1";
 
 /* ---- the kernel ---- */
 
@@ -33,19 +34,16 @@ static void take_record(const struct gp_sdjournal *journal, const char *where,
                         gp_journal_take *take, void *argument)
 {
     char record[LINE_SIZE];
-    uint64_t us = 0;
-    size_t n, time_length;
-    const char *time = gp_sdjournal_field(journal, "_SOURCE_MONOTONIC_TIMESTAMP", &time_length);
-    if (time)
-        us = strtoull(gp_exam_text(journal->exam, "%.*s", (int)time_length, time), NULL, 10);
-    else
+    uint64_t us = gp_sdjournal_number(journal, "_SOURCE_MONOTONIC_TIMESTAMP");
+    size_t n;
+    if (us == 0)
         (void)journal->api.get_monotonic_usec(journal->j, &us, NULL);
     const char *text = gp_sdjournal_field(journal, "MESSAGE", &n);
     if (!text)
         return;
     (void)snprintf(record, sizeof(record), "4,0,%" PRIu64 ",-;%.*s", us,
                    (int)(n < LINE_SIZE ? n : LINE_SIZE), text);
-    take(&(struct gp_journal_line){record, where}, argument);
+    take(&(struct gp_journal_line){.text = record, .where = where}, argument);
 }
 
 /* Programs can write to /dev/kmsg, but not with the kernel's facility. */
@@ -55,33 +53,59 @@ static bool is_match_of_kernel(const struct gp_sdjournal *journal)
            gp_sdjournal_match(journal, "SYSLOG_FACILITY=0") >= 0;
 }
 
+/* The selected messages of the kernel, from the end of the matches. */
+static long take_kernel(const struct gp_sdjournal *journal, const char *where, uint64_t since_us,
+                        gp_journal_take *take, void *argument)
+{
+    long count = 0;
+    uint64_t us = 0;
+    if (!is_match_of_kernel(journal) ||
+        journal->api.previous_skip(journal->j, GP_JOURNAL_KERNEL) <= 0)
+        return 0;
+    do {
+        if (journal->api.get_realtime_usec(journal->j, &us) >= 0 && us >= since_us) {
+            take_record(journal, where, take, argument);
+            count++;
+        }
+    } while (count < GP_JOURNAL_KERNEL && journal->api.next(journal->j) > 0);
+    return count;
+}
+
 long gp_journal_kernel(struct gp_exam *exam, gp_journal_take *take, void *argument)
 {
     struct gp_sdjournal journal;
     long count = 0;
     int r = gp_sdjournal_open(exam, &journal);
-    if (r == 0 && gp_sdjournal_select_boot(&journal) && is_match_of_kernel(&journal) &&
-        journal.api.previous_skip(journal.j, GP_JOURNAL_KERNEL) > 0) {
-        do {
-            take_record(&journal, gp_journal_kernel_command, take, argument);
-            count++;
-        } while (count < GP_JOURNAL_KERNEL && journal.api.next(journal.j) > 0);
-    }
+    if (r == 0 && gp_sdjournal_select_boot(&journal))
+        count = take_kernel(&journal, gp_journal_kernel_command, 0, take, argument);
     gp_sdjournal_close(&journal);
     return r < 0 ? r : count;
 }
 
-/* Goes to the first message of the kernel in the last day that the journal tells of. */
-static bool go_to_last_day(const struct gp_sdjournal *journal)
+/* When this boot began; 0: unknown. */
+static uint64_t find_start(const struct gp_sdjournal *journal)
 {
-    static const uint64_t day_us = 24 * 3600 * UINT64_C(1000000);
-    uint64_t us;
+    uint64_t us = 0;
+    return gp_sdjournal_select_boot(journal) && journal->api.seek_head(journal->j) >= 0 &&
+                   journal->api.next(journal->j) > 0 &&
+                   journal->api.get_realtime_usec(journal->j, &us) >= 0
+               ? us
+               : 0;
+}
+
+/* Selects the boot before the one that began then, and goes to its end. */
+static bool select_earlier(const struct gp_sdjournal *journal, uint64_t start_us)
+{
+    size_t n = 0;
     journal->api.flush_matches(journal->j);
-    return journal->api.seek_tail(journal->j) >= 0 && journal->api.previous(journal->j) > 0 &&
-           journal->api.get_realtime_usec(journal->j, &us) >= 0 && us > day_us &&
-           is_match_of_kernel(journal) &&
-           journal->api.seek_realtime_usec(journal->j, us - day_us) >= 0 &&
-           journal->api.next(journal->j) > 0;
+    if (journal->api.seek_realtime_usec(journal->j, start_us - 1) < 0 ||
+        journal->api.previous(journal->j) <= 0)
+        return false;
+    const char *id = gp_sdjournal_field(journal, "_BOOT_ID", &n);
+    if (!id)
+        return false;
+    const char *wanted = gp_exam_text(journal->exam, "_BOOT_ID=%.*s", (int)n, id);
+    return gp_sdjournal_match(journal, wanted) >= 0 && journal->api.seek_tail(journal->j) >= 0;
 }
 
 long gp_journal_earlier(struct gp_exam *exam, gp_journal_take *take, void *argument)
@@ -89,16 +113,12 @@ long gp_journal_earlier(struct gp_exam *exam, gp_journal_take *take, void *argum
     struct gp_sdjournal journal;
     long count = 0;
     int r = gp_sdjournal_open(exam, &journal);
-    if (r == 0 && go_to_last_day(&journal)) {
-        do {
-            size_t n = 0;
-            const char *boot = gp_sdjournal_field(&journal, "_BOOT_ID", &n);
-            if (boot && gp_lines_is(boot, n, strchr(journal.boot, '=') + 1))
-                break; /* the current one is the last */
-            take_record(&journal, gp_journal_earlier_command, take, argument);
-            count++;
-        } while (count < GP_JOURNAL_KERNEL && journal.api.next(journal.j) > 0);
-    }
+    uint64_t start_us = r == 0 ? find_start(&journal) : 0;
+    if (r == 0 && (start_us == 0 || journal.last_us > start_us + GP_SDJOURNAL_DAY_US))
+        r = -ENODATA;
+    if (r == 0 && select_earlier(&journal, start_us))
+        count = take_kernel(&journal, gp_journal_earlier_command, start_us - GP_SDJOURNAL_DAY_US,
+                            take, argument);
     gp_sdjournal_close(&journal);
     return r < 0 ? r : count;
 }
@@ -124,14 +144,39 @@ static bool is_person(unsigned long user)
  * Slurm, print as a part of that service. */
 static bool is_believed(const struct gp_sdjournal *journal)
 {
-    size_t n = 0;
-    const char *user = gp_sdjournal_field(journal, "_UID", &n);
-    unsigned long number =
-        user ? strtoul(gp_exam_text(journal->exam, "%.*s", (int)n, user), NULL, 10) : 0;
-    return !is_person(number) || number == journal->user;
+    unsigned long user = gp_sdjournal_number(journal, "_UID");
+    return !is_person(user) || user == journal->user;
+}
+
+/* Programs whose lines repeat what others have said, typed or asked for, by the name of their file.
+ */
+static const char quoting[] =
+    "alloy,apache2,atd,auditd,caddy,cron,crond,dbus-broker,dbus-daemon,doas,filebeat,fluent-bit,"
+    "gpulse,gpulse-doctor,haproxy,httpd,journalctl,logcheck,nginx,pkexec,polkitd,promtail,"
+    "rsyslogd,sshd,sshd-auth,sshd-session,su,sudo,syslog-ng,systemd,traefik,vector,zabbix_agentd";
+
+/* Whether the current entry says what its program has found itself. */
+static bool is_own_word(const struct gp_sdjournal *journal)
+{
+    size_t n = 0, id_length = 0;
+    const char *program = gp_sdjournal_field(journal, "_COMM", &n);
+    return !gp_sdjournal_field(journal, "CONTAINER_ID", &id_length) &&
+           !(program &&
+             gp_lines_list_has(quoting, gp_exam_text(journal->exam, "%.*s", (int)n, program)));
 }
 
 static const char unit_field[] = "_SYSTEMD_UNIT=";
+
+/* Whether there is a new unit of the kind for each connection, login or crash. */
+static bool is_per_call(const char *unit, size_t n)
+{
+    static const char *const starts[] = {
+        "check-mk-agent@", "run-", "sshd-", "sshd@", "systemd-coredump@", "user-runtime-dir@"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
+        if (n > strlen(starts[i]) && memcmp(unit, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
 
 /* The matches for the services in the journal, also of those that logged before this boot. */
 static size_t list_services(const struct gp_sdjournal *journal, const char *ret_matches[MOST_UNITS])
@@ -142,7 +187,8 @@ static size_t list_services(const struct gp_sdjournal *journal, const char *ret_
     if (journal->api.query_unique(journal->j, "_SYSTEMD_UNIT") < 0)
         return 0;
     while (count < MOST_UNITS && journal->api.enumerate_unique(journal->j, &data, &size) > 0)
-        if (size > n && is_service((const char *)data + n, size - n))
+        if (size > n && !is_per_call((const char *)data + n, size - n) &&
+            is_service((const char *)data + n, size - n))
             ret_matches[count++] =
                 gp_exam_text(journal->exam, "%.*s", (int)size, (const char *)data);
     return count;
@@ -160,8 +206,8 @@ static size_t put_name(const struct gp_sdjournal *journal, char *buf, size_t siz
 }
 
 /* The lines of an entry. */
-static void take_lines(const struct gp_sdjournal *journal, const char *where, gp_journal_take *take,
-                       void *argument)
+static void take_lines(const struct gp_sdjournal *journal, const char *unit, const char *where,
+                       gp_journal_take *take, void *argument)
 {
     char text[LINE_SIZE];
     const char *line;
@@ -170,7 +216,7 @@ static void take_lines(const struct gp_sdjournal *journal, const char *where, gp
     struct gp_lines lines = gp_lines_of(message, message ? length : 0);
     for (size_t i = 0; i < ENTRY_LINES && gp_lines_next(&lines, &line, &n); i++) {
         (void)snprintf(text + head, sizeof(text) - head, "%.*s", (int)n, line);
-        take(&(struct gp_journal_line){text, where}, argument);
+        take(&(struct gp_journal_line){text, unit, where}, argument);
     }
 }
 
@@ -189,27 +235,45 @@ static bool go_to_start(const struct gp_sdjournal *journal)
     return count > 0;
 }
 
+/* Whether a service works for others, such as docker: a line is about one call, and not about what
+ * the service can do since it was started. */
+static bool is_server(const char *unit)
+{
+    static const char servers[] = "containerd,cri-docker,crio,docker,incus,k3s,k3s-agent,kubelet,"
+                                  "libvirtd,lxd,podman,rke2-agent,rke2-server,slurmd,"
+                                  "snap.lxd.daemon,virtqemud";
+    const char *list = servers;
+    size_t n = strlen(unit) - strlen(".service");
+    for (; *list; list += strcspn(list, ","), list += *list == ',')
+        if (strcspn(list, ",") == n && strncmp(list, unit, n) == 0)
+            return true;
+    return false;
+}
+
 /* A service's entries from this one on; some are set up to run as a person. */
 static long take_service(const struct gp_sdjournal *journal, const char *unit,
                          gp_journal_take *take, void *argument)
 {
-    const char *where = gp_exam_text(journal->exam, "journalctl -u %s", unit);
+    const char *where =
+        gp_exam_text(journal->exam, "journalctl -u %s", gp_exam_quoted(journal->exam, unit));
     bool is_of_person = gp_service_value(journal->exam, unit, "User") != NULL;
+    uint64_t us = 0, since_us = is_server(unit) ? journal->last_us - GP_SDJOURNAL_DAY_US : 0;
     long count = 0;
     do {
-        if (is_of_person || is_believed(journal)) {
-            take_lines(journal, where, take, argument);
+        if (journal->api.get_realtime_usec(journal->j, &us) >= 0 && us >= since_us &&
+            is_own_word(journal) && (is_of_person || is_believed(journal))) {
+            take_lines(journal, unit, where, take, argument);
             count++;
         }
-    } while (journal->api.next(journal->j) > 0);
+    } while (count < UNIT_LINES && journal->api.next(journal->j) > 0);
     return count;
 }
 
-/* What programs that are not services have printed as this user, in decimal. */
-static long take_user(const struct gp_sdjournal *journal, const char *user, gp_journal_take *take,
+/* What programs that are not services have printed as this user. */
+static long take_user(const struct gp_sdjournal *journal, unsigned long user, gp_journal_take *take,
                       void *argument)
 {
-    const char *wanted = gp_exam_text(journal->exam, "_UID=%s", user);
+    const char *wanted = gp_exam_text(journal->exam, "_UID=%lu", user);
     const char *where = gp_exam_text(journal->exam, "journalctl %s", wanted);
     long count = 0;
     if (!gp_sdjournal_select_boot(journal) || gp_sdjournal_match(journal, wanted) < 0 ||
@@ -218,35 +282,33 @@ static long take_user(const struct gp_sdjournal *journal, const char *user, gp_j
     do {
         size_t n = 0;
         const char *unit = gp_sdjournal_field(journal, "_SYSTEMD_UNIT", &n);
-        if (!is_service(unit, n)) {
-            take_lines(journal, where, take, argument);
+        if (is_own_word(journal) && !is_service(unit, n)) {
+            take_lines(journal, NULL, where, take, argument);
             count++;
         }
-    } while (journal->api.next(journal->j) > 0);
+    } while (count < USER_LINES && journal->api.next(journal->j) > 0);
     return count;
 }
 
 /* The users whose sessions count: who asks, and those of login screens. */
-static size_t list_users(const struct gp_sdjournal *journal, const char *ret_users[MOST_USERS])
+static size_t list_users(const struct gp_sdjournal *journal, unsigned long ret_users[MOST_USERS])
 {
-    static const char name[] = "_UID=";
-    const void *data;
-    size_t size, count = 0;
-    if (journal->api.query_unique(journal->j, "_UID") < 0)
-        return 0;
-    while (count < MOST_USERS && journal->api.enumerate_unique(journal->j, &data, &size) > 0) {
-        const char *user =
-            gp_exam_text(journal->exam, "%.*s", (int)size, (const char *)data) + sizeof(name) - 1;
-        unsigned long number = strtoul(user, NULL, 10);
-        if (number > 0 && (!is_person(number) || number == journal->user))
-            ret_users[count++] = user;
-    }
+    static const char screens[] = "cosmic-greeter,gdm,greetd,greeter,lightdm,sddm";
+    struct gp_account_line account;
+    size_t count = 0;
+    if (journal->user > 0)
+        ret_users[count++] = journal->user;
+    for (char *text = gp_accounts_text(journal->exam);
+         count < MOST_USERS && gp_accounts_next(&text, &account);)
+        if (gp_lines_list_has(screens, account.name) && !gp_account_is_person(&account))
+            ret_users[count++] = account.user;
     return count;
 }
 
 long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argument)
 {
-    const char *units[MOST_UNITS], *users[MOST_USERS];
+    unsigned long users[MOST_USERS];
+    const char *units[MOST_UNITS];
     struct gp_sdjournal journal;
     int r = gp_sdjournal_open(exam, &journal);
     size_t unit_count = r == 0 ? list_services(&journal, units) : 0;
@@ -322,28 +384,31 @@ static bool is_next_boot(const struct gp_sdjournal *journal, char boot[GP_SDJOUR
     return is_other;
 }
 
-char *gp_journal_text(struct gp_exam *exam, const char *units, size_t *ret_length)
+/* The selected entries. */
+static size_t put_entries(const struct gp_sdjournal *journal, char *text)
 {
     static const char next[] = "kernel: Linux version\n";
     char boot[GP_SDJOURNAL_ID] = "";
-    struct gp_sdjournal journal;
     size_t length = 0;
-    char *text =
-        gp_sdjournal_open(exam, &journal) == 0 ? gp_arena_take(&exam->arena, MOST_TEXT, 1) : NULL;
-    if (text && select_units(&journal, units) &&
-        journal.api.previous_skip(journal.j, TEXT_ENTRIES) > 0) {
-        do {
-            if (is_next_boot(&journal, boot) && length + sizeof(next) < MOST_TEXT) {
-                memcpy(text + length, next, sizeof(next) - 1);
-                length += sizeof(next) - 1;
-            }
-        } while ((!is_believed(&journal) || put_entry(&journal, text, &length)) &&
-                 journal.api.next(journal.j) > 0);
-    }
-    gp_sdjournal_close(&journal);
-    if (length == 0)
-        return NULL;
+    do {
+        if (is_next_boot(journal, boot) && length + sizeof(next) < MOST_TEXT) {
+            memcpy(text + length, next, sizeof(next) - 1);
+            length += sizeof(next) - 1;
+        }
+    } while ((!is_believed(journal) || put_entry(journal, text, &length)) &&
+             journal->api.next(journal->j) > 0);
     text[length] = '\0';
-    *ret_length = length;
+    return length;
+}
+
+char *gp_journal_text(struct gp_exam *exam, const char *units, size_t *ret_length)
+{
+    struct gp_sdjournal journal;
+    char *text = NULL;
+    if (gp_sdjournal_open(exam, &journal) == 0 && select_units(&journal, units) &&
+        journal.api.previous_skip(journal.j, TEXT_ENTRIES) > 0)
+        text = gp_arena_take(&exam->arena, MOST_TEXT, 1);
+    *ret_length = text ? put_entries(&journal, text) : 0;
+    gp_sdjournal_close(&journal);
     return text;
 }

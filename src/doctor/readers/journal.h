@@ -11,6 +11,7 @@ struct gp_exam;
 struct gp_journal_line {
     const char
         *text; /* of the kernel: a record as /dev/kmsg has it; of a program: "NAME[PID]: TEXT" */
+    const char *unit;  /* the service; NULL: the kernel, or a user's program */
     const char *where; /* the command that shows it, "journalctl -u ollama.service", in the exam's
                           arena; the same pointer for all lines of a unit */
 };
@@ -24,13 +25,15 @@ enum { GP_JOURNAL_KERNEL = 8192 };
 extern const char gp_journal_kernel_command[];
 long gp_journal_kernel(struct gp_exam *exam, gp_journal_take *take, void *argument);
 
-/* Those of earlier boots, in the day before the last entry of the journal; likewise. */
+/* Those of the boot before, in the last day before this one began; likewise. −ENODATA if the
+ * machine has run for more than a day since. */
 extern const char gp_journal_earlier_command[];
 long gp_journal_earlier(struct gp_exam *exam, gp_journal_take *take, void *argument);
 
 /* What the services have printed since each was last started, and since boot the programs of the
- * user who asks, and login screens; of each of these the end, oldest first. Other users' programs
- * could print anything, so they are left out. Otherwise likewise. */
+ * user who asks, and login screens; of each of these the end, oldest first. Left out are other
+ * users' programs, those that quote what others say, such as sshd, and containers, whose engines
+ * have logs of their own. Otherwise likewise. */
 long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argument);
 
 /* What these units (a comma list) have logged, in earlier boots, too, as in a syslog: its last MiB,

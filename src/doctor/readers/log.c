@@ -84,7 +84,10 @@ static void take_line(struct reader *r, const char *text)
 {
     struct gp_kmsg k;
     gp_log_keep_known(r->exam, r->log, (struct gp_log_place){r->path, r->number}, text);
-    if (!gp_kmsg_parse(text, &k))
+    bool is_about_gpus = gp_kmsg_parse(text, &k);
+    if (r->log->first_ns == 0 && k.clock == GP_KMSG_SINCE_BOOT)
+        r->log->first_ns = k.time_ns;
+    if (!is_about_gpus)
         return;
     if (k.kind == GP_KMSG_BOOT) {
         r->log->known_count = 0;
@@ -208,7 +211,7 @@ static struct gp_log *new_log(struct gp_exam *exam)
 }
 
 /* The kernel's messages from the journal, which users of some groups may read where the kernel
- * gives them to root alone. False: it has none. */
+ * gives them to root alone. False: it has none, or fewer than what has been read. */
 static bool read_journal(struct gp_exam *exam, struct gp_log *ret)
 {
     struct gp_log *log = new_log(exam);
@@ -218,9 +221,10 @@ static bool read_journal(struct gp_exam *exam, struct gp_log *ret)
     log->path = r.path;
     long count = gp_journal_kernel(exam, take_record, &r);
     log->is_cut |= count == GP_JOURNAL_KERNEL;
-    if (count > 0)
+    bool is_more = count > 0 && (!ret->path || log->first_ns < ret->first_ns);
+    if (is_more)
         *ret = *log;
-    return count > 0;
+    return is_more;
 }
 
 static void read_opened(struct gp_exam *exam, struct gp_log *log, const char *path, int fd)

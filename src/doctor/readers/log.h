@@ -44,7 +44,8 @@ struct gp_log {
     size_t count;
     struct gp_log_known *known;
     size_t known_count;
-    bool is_cut; /* lines were dropped, or not read */
+    uint64_t first_ns; /* since boot: the first line that has such a time; 0: none has */
+    bool is_cut;       /* lines were dropped, or not read */
 };
 
 /* Opens the first file that can be a kernel log, for non-blocking reads: a descriptor, or −errno.
@@ -54,7 +55,8 @@ int gp_log_open(const struct gp_files *files, const char **ret_path) GP_MUST_CHE
 /* In the exam's arena; never NULL. */
 const struct gp_log *gp_log_of(struct gp_exam *exam);
 
-/* What the journal has of earlier boots in the last day; it has no known errors. Likewise. */
+/* What the journal has of the boot before, as gp_journal_earlier() says; it has no known errors.
+ * Likewise. */
 const struct gp_log *gp_log_earlier(struct gp_exam *exam);
 
 /* The first line of a kind, if it is from the start of the machine, rather than from when a program

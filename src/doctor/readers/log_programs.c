@@ -9,6 +9,7 @@
 #include "doctor/readers/journal.h"
 #include "doctor/readers/libvirt.h"
 #include "doctor/readers/podlogs.h"
+#include "doctor/readers/services.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -309,18 +310,43 @@ static void read_own_logs(struct gp_exam *exam, struct gp_log *log)
 struct target {
     struct gp_exam *exam;
     struct gp_log *log;
+    const char *unit; /* of the line before */
+    bool is_for_cpu;
 };
 
-static void take_printed(const struct gp_journal_line *line, void *argument)
+/* Whether an administrator has taken the GPUs from a service. */
+static bool is_service_for_cpu(struct gp_exam *exam, const char *unit)
 {
-    const struct target *to = argument;
-    gp_log_keep_known(to->exam, to->log, (struct gp_log_place){line->where, 0}, line->text);
+    static const char *const names[] = {
+        "CUDA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES="};
+    const char *list = unit ? gp_service_list(exam, unit, "Environment") : "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *value = strstr(list, names[i]);
+        if (value && strchr("-\n\"' ", value[strlen(names[i])]))
+            return true; /* "-1", or empty */
+    }
+    return false;
 }
 
-/* Of a line that several of them have, the first counts; nobody can forge one in the journal. */
+/* What a program has found is less certain than what the kernel says of the hardware. */
+static void take_printed(const struct gp_journal_line *line, void *argument)
+{
+    struct target *to = argument;
+    size_t first = to->log->known_count;
+    if (line->unit != to->unit)
+        to->is_for_cpu = is_service_for_cpu(to->exam, line->unit);
+    to->unit = line->unit;
+    gp_log_keep_known(to->exam, to->log, (struct gp_log_place){line->where, 0}, line->text);
+    if (to->is_for_cpu)
+        lower_tried(to->log, first, true);
+    for (size_t i = first; i < to->log->known_count; i++)
+        if (to->log->known[i].verdict > GP_VERDICT_WARN)
+            to->log->known[i].verdict = GP_VERDICT_WARN;
+}
+
 void gp_log_read_programs(struct gp_exam *exam, struct gp_log *log)
 {
-    (void)gp_journal_programs(exam, take_printed, &(struct target){exam, log});
+    (void)gp_journal_programs(exam, take_printed, &(struct target){.exam = exam, .log = log});
     read_files(exam, log);
     read_pods(exam, log);
     read_virtual_machines(exam, log);

@@ -24,6 +24,7 @@ static const struct {
     {"sd_journal_close", offsetof(struct gp_sdjournal_api, close)},
     {"sd_journal_add_match", offsetof(struct gp_sdjournal_api, add_match)},
     {"sd_journal_flush_matches", offsetof(struct gp_sdjournal_api, flush_matches)},
+    {"sd_journal_seek_head", offsetof(struct gp_sdjournal_api, seek_head)},
     {"sd_journal_seek_tail", offsetof(struct gp_sdjournal_api, seek_tail)},
     {"sd_journal_seek_realtime_usec", offsetof(struct gp_sdjournal_api, seek_realtime_usec)},
     {"sd_journal_previous", offsetof(struct gp_sdjournal_api, previous)},
@@ -197,6 +198,15 @@ const char *gp_sdjournal_field(const struct gp_sdjournal *journal, const char *n
     return (const char *)data + n;
 }
 
+unsigned long gp_sdjournal_number(const struct gp_sdjournal *journal, const char *name)
+{
+    char digits[24];
+    size_t n = 0;
+    const char *value = gp_sdjournal_field(journal, name, &n);
+    (void)snprintf(digits, sizeof(digits), "%.*s", value ? (int)n : 0, value ? value : "");
+    return strtoul(digits, NULL, 10);
+}
+
 int gp_sdjournal_match(const struct gp_sdjournal *journal, const char *text)
 {
     return journal->api.add_match(journal->j, text, 0);
@@ -209,15 +219,21 @@ bool gp_sdjournal_select_boot(const struct gp_sdjournal *journal)
            journal->api.seek_tail(journal->j) >= 0;
 }
 
+/* Goes to the last entry. */
+static bool find_end(struct gp_sdjournal *journal)
+{
+    const struct gp_sdjournal_api *api = &journal->api;
+    return api->seek_tail(journal->j) >= 0 && api->previous(journal->j) > 0 &&
+           api->get_realtime_usec(journal->j, &journal->last_us) >= 0;
+}
+
 /* The boot that the machine is in or, in a copy of its files alone, that of the last entry. */
 static bool find_boot(struct gp_sdjournal *journal)
 {
     static const char path[] = "/proc/sys/kernel/random/boot_id";
     char id[GP_SDJOURNAL_ID];
-    size_t n;
+    size_t n = 0;
     if (!read_id(journal->exam, path, id)) {
-        if (journal->api.seek_tail(journal->j) < 0 || journal->api.previous(journal->j) <= 0)
-            return false;
         const char *last = gp_sdjournal_field(journal, "_BOOT_ID", &n);
         if (!last || n != GP_SDJOURNAL_ID - 1)
             return false;
@@ -231,7 +247,7 @@ int gp_sdjournal_open(struct gp_exam *exam, struct gp_sdjournal *journal)
 {
     *journal = (struct gp_sdjournal){.exam = exam, .user = user_of(exam)};
     int r = open_files(journal);
-    return r < 0 ? r : find_boot(journal) ? 0 : -ENOENT;
+    return r < 0 ? r : find_end(journal) && find_boot(journal) ? 0 : -ENOENT;
 }
 
 void gp_sdjournal_close(const struct gp_sdjournal *journal)

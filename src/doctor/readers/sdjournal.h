@@ -16,6 +16,7 @@ struct gp_sdjournal_api {
     void (*close)(struct sd_journal *j);
     int (*add_match)(struct sd_journal *j, const void *data, size_t size);
     void (*flush_matches)(struct sd_journal *j);
+    int (*seek_head)(struct sd_journal *j);
     int (*seek_tail)(struct sd_journal *j);
     int (*seek_realtime_usec)(struct sd_journal *j, uint64_t us);
     int (*previous)(struct sd_journal *j);
@@ -33,8 +34,11 @@ struct gp_sdjournal {
     struct gp_sdjournal_api api;
     struct sd_journal *j;
     char boot[sizeof("_BOOT_ID=") - 1 + GP_SDJOURNAL_ID];
-    unsigned user; /* who asks; 0: root, or unknown */
+    uint64_t last_us; /* since 1970: the last entry */
+    unsigned user;    /* who asks; 0: root, or unknown */
 };
+
+#define GP_SDJOURNAL_DAY_US (24 * 3600 * UINT64_C(1000000))
 
 /* 0 or −errno; close it in any case. */
 int gp_sdjournal_open(struct gp_exam *exam, struct gp_sdjournal *journal);
@@ -43,6 +47,9 @@ void gp_sdjournal_close(const struct gp_sdjournal *journal);
 /* A field's value in the current entry, not terminated; NULL: it does not have it. */
 const char *gp_sdjournal_field(const struct gp_sdjournal *journal, const char *name,
                                size_t *ret_length);
+
+/* A number in a field, such as _UID; 0: there is none. */
+unsigned long gp_sdjournal_number(const struct gp_sdjournal *journal, const char *name);
 
 /* Selects the entries with this field, "_UID=1000": with one of several of the same name, and with
  * all of different ones. 0 or −errno. */
