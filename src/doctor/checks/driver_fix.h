@@ -159,6 +159,11 @@ bool gp_driver_fix_unsigned_run(struct gp_exam *exam);
 /* In a container: how to get the libraries of the host's driver in place of others. */
 void gp_driver_fix_image(struct gp_exam *exam);
 
+/* Takes NVIDIA's modules out of the settings of the initramfs, which is to be rebuilt then. */
+struct gp_initramfs_line;
+void gp_driver_fix_initramfs(struct gp_exam *exam, const struct gp_initramfs_line *lines,
+                             size_t count);
+
 /* Adds a reboot, with a note on it; on a live system, what to do instead. */
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
 

@@ -4,6 +4,7 @@
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/driver_wish.h"
 #include "doctor/readers/homes.h"
+#include "doctor/readers/initramfs.h"
 #include "doctor/readers/install.h"
 #include "doctor/version.h"
 
@@ -27,8 +28,22 @@ static const char *packages_of_arch(struct gp_exam *exam)
     long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
     for (long i = 0; i < n; i++)
         if (strncmp(packages[i].name, container, sizeof(container) - 1) != 0)
-            names = gp_exam_text(exam, "%s%s%s", names, *names ? " " : "", packages[i].name);
+            names = gp_exam_text(exam, "%s%s%s", names, *names ? " " : "",
+                                 gp_exam_quoted(exam, packages[i].name));
     return names;
+}
+
+/* What nouveau draws with comes first: pacman keeps NVIDIA's libraries while a program, such as
+ * Steam, has nothing else for Vulkan. */
+static void remove_packages(struct gp_exam *exam, const char *names)
+{
+    bool has_32_bit = strstr(names, "lib32-");
+    gp_exam_command(exam, "what draws with nouveau",
+                    "sudo pacman -S --needed mesa vulkan-nouveau%s",
+                    has_32_bit ? " lib32-mesa lib32-vulkan-nouveau" : "");
+    gp_exam_command(exam,
+                    "remove NVIDIA's driver; name also what pacman says needs it, such as cuda",
+                    "sudo pacman -Rs %s", names);
 }
 
 static void remove_driver(struct gp_exam *exam)
@@ -37,7 +52,7 @@ static void remove_driver(struct gp_exam *exam)
     if (gp_install_of(exam)->run_trace[0])
         gp_exam_command(exam, "remove what the .run installer installed", "sudo nvidia-uninstall");
     else if (names[0])
-        gp_exam_command(exam, "remove NVIDIA's driver", "sudo pacman -Rs %s", names);
+        remove_packages(exam, names);
     else
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_DRIVER, NULL, NULL);
 }
@@ -56,43 +71,19 @@ static void let_in(struct gp_exam *exam)
                        block->where);
 }
 
-/* Whether a line of a text begins with a word and has NVIDIA's modules. */
-static bool names_modules(const char *text, const char *start)
+/* The file may be a link into a repository of the user's settings, which has to stay one; those in
+ * /nix/store are written by home-manager. */
+static void comment_out(struct gp_exam *exam, const char *path)
 {
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
-        size_t n = strcspn(text, "\n");
-        if (strncmp(text, start, strlen(start)) == 0 && memmem(text, n, "nvidia", 6))
-            return true;
-    }
-    return false;
-}
-
-/* The initramfs would lack modules that it is told to have. */
-static void clean_initramfs(struct gp_exam *exam)
-{
-    static const struct {
-        const char *file, *folder, *start, *script;
-    } places[] = {
-        {"/etc/mkinitcpio.conf", "/etc/mkinitcpio.conf.d", "MODULES",
-         "/^MODULES/s/\\bnvidia([-_][a-z]+)? ?//g"},
-        {"/etc/dracut.conf", "/etc/dracut.conf.d", "",
-         "/^(add|force)_drivers/s/\\bnvidia([-_][a-z]+)? ?//g"},
-        {"/etc/initramfs-tools/modules", NULL, "nvidia", "/^nvidia/s/^/#/"},
-    };
-    for (size_t i = 0; i < GP_ARRAY_LEN(places); i++) {
-        char **names;
-        long n = places[i].folder
-                     ? gp_files_list(&exam->files, &exam->arena, places[i].folder, &names)
-                     : 0;
-        for (long k = -1; k < (n > 0 ? n : 0); k++) {
-            const char *path =
-                k < 0 ? places[i].file : gp_exam_text(exam, "%s/%s", places[i].folder, names[k]);
-            const char *text = gp_files_text(&exam->files, &exam->arena, path, TEXT_MAX, NULL);
-            if (text && names_modules(text, places[i].start))
-                gp_exam_command(exam, "the initramfs is to have none of NVIDIA's modules",
-                                "sudo sed -i.before -E '%s' %s", places[i].script, path);
-        }
-    }
+    static const char note[] = "variables that lead programs to NVIDIA's libraries",
+                      names[] = "NVD_BACKEND|LIBVA_DRIVER_NAME|GBM_BACKEND|"
+                                "__GLX_VENDOR_LIBRARY_NAME";
+    char real[GP_PATH_SIZE];
+    if (gp_files_real(&exam->files, path, real) && strncmp(real, "/nix/store/", 11) == 0)
+        gp_exam_advice(exam, "take out of what %s is made from: the %s", path, note);
+    else
+        gp_exam_command(exam, note, "sed --follow-symlinks -i.before -E '/(%s)/s/^/#/' %s", names,
+                        gp_exam_quoted(exam, path));
 }
 
 /* Variables that send programs to NVIDIA's libraries, in the files of a user's session. */
@@ -115,10 +106,7 @@ static void clean_session(struct gp_exam *exam)
             for (size_t m = 0; text && m < GP_ARRAY_LEN(marks); m++)
                 is_set = is_set || strstr(text, marks[m]);
             if (is_set)
-                gp_exam_command(exam, "variables that lead programs to NVIDIA's libraries",
-                                "sed -i.before -E '/(NVD_BACKEND|LIBVA_DRIVER_NAME|GBM_BACKEND|"
-                                "__GLX_VENDOR_LIBRARY_NAME)/s/^/#/' %s",
-                                gp_exam_quoted(exam, path));
+                comment_out(exam, path);
         }
 }
 
@@ -126,7 +114,8 @@ static void go_back(struct gp_exam *exam)
 {
     remove_driver(exam);
     let_in(exam);
-    clean_initramfs(exam);
+    struct gp_initramfs_line lines[GP_INITRAMFS_LINES];
+    gp_driver_fix_initramfs(exam, lines, gp_initramfs_lines(exam, "nvidia", lines));
     clean_session(exam);
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");

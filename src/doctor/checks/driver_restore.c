@@ -17,23 +17,25 @@ static const struct gp_log_known *refusal_of(struct gp_exam *exam, const struct 
     return k.time_ns <= failed->kmsg.time_ns ? said : NULL;
 }
 
-/* A file is edited once, whatever the number of its lines. */
-static void take_out(struct gp_exam *exam, const struct gp_initramfs_line *lines, size_t count)
+/* Letters before the name belong to another module, such as i2c-nvidia-gpu. An array of several
+ * lines is read up to its end first; a parenthesis in a comment is none. */
+#define TAKE_OUT                                                                                   \
+    "/^[[:space:]]*(MODULES|add_drivers|force_drivers)/"                                           \
+    "s/([^-_.[:alnum:]])nvidia[-_a-z0-9]*/\\1/g"
+#define JOIN_ARRAY "/^[[:space:]]*MODULES\\+?=\\(/{:a;/(^|\\n)[^#\\n]*\\)/!{N;ba}};"
+
+void gp_driver_fix_initramfs(struct gp_exam *exam, const struct gp_initramfs_line *lines,
+                             size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && strcmp(lines[i].path, lines[i - 1].path) == 0)
-            continue;
+    for (size_t i = 0; i < count; i++)
         gp_exam_command(exam,
                         "take the modules out of the initramfs; the original file is kept next to "
                         "it",
                         "sudo sed -Ei.before '%s' %s",
-                        lines[i].is_list ? "s/^[[:space:]]*nvidia/# &/"
-                                         : "/^[[:space:]]*(MODULES|add_drivers|force_drivers)/"
-                                           "s/\\bnvidia[-_a-z]*//g",
+                        lines[i].is_list    ? "s/^[[:space:]]*nvidia/# &/"
+                        : lines[i].is_array ? JOIN_ARRAY TAKE_OUT
+                                            : TAKE_OUT,
                         gp_exam_quoted(exam, lines[i].path));
-    }
-    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
-    gp_driver_fix_reboot(exam, "then hibernate again");
 }
 
 bool gp_driver_report_restore(struct gp_exam *exam)
@@ -57,7 +59,9 @@ bool gp_driver_report_restore(struct gp_exam *exam)
                 "driver that preserves GPU memory allows that only to its services, so the image "
                 "is dropped and the machine starts afresh. A GPU without its module needs no "
                 "permission.");
-    take_out(exam, lines, count);
+    gp_driver_fix_initramfs(exam, lines, count);
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "then hibernate again");
     gp_exam_advice(exam, "NVreg_PreserveVideoMemoryAllocations may stay as it is");
     return true;
 }

@@ -31,8 +31,21 @@ static bool has_word(const char *line, size_t n, const char *module)
     return false;
 }
 
+/* The length of the key that the line begins with; 0: none. */
+static size_t key_of(const struct program *program, const char *line, size_t n)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(program->keys) && program->keys[i]; i++) {
+        size_t length = strlen(program->keys[i]);
+        if (n > length && memcmp(line, program->keys[i], length) == 0 && strchr("+=", line[length]))
+            return length;
+    }
+    return 0;
+}
+
+/* Whether the line names the module. `is_open`: it is inside an array that began on a line before;
+ * set to whether the next line is. */
 static bool names_module(const struct program *program, const char *line, size_t n,
-                         const char *module)
+                         const char *module, bool *is_open)
 {
     size_t blank = 0;
     while (blank < n && isspace((unsigned char)line[blank]))
@@ -43,13 +56,11 @@ static bool names_module(const struct program *program, const char *line, size_t
         return n >= strlen(module) && memcmp(line, module, strlen(module)) == 0;
     const char *comment = memchr(line, '#', n);
     n = comment ? (size_t)(comment - line) : n;
-    for (size_t i = 0; i < GP_ARRAY_LEN(program->keys) && program->keys[i]; i++) {
-        size_t length = strlen(program->keys[i]);
-        if (n > length && memcmp(line, program->keys[i], length) == 0 &&
-            strchr("+=", line[length]) && has_word(line + length, n - length, module))
-            return true;
-    }
-    return false;
+    size_t key = key_of(program, line, n);
+    if (key == 0 && !*is_open)
+        return false;
+    *is_open = (*is_open || memchr(line, '(', n)) && !memchr(line, ')', n);
+    return has_word(line + key, n - key, module);
 }
 
 static void read_file(struct gp_exam *exam, const struct program *program, const char *path,
@@ -57,13 +68,19 @@ static void read_file(struct gp_exam *exam, const struct program *program, const
 {
     size_t size = 0, n;
     const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &size), *line;
-    unsigned number = 0;
+    struct gp_initramfs_line *ret = NULL;
+    bool is_open = false;
     for (struct gp_lines lines = gp_lines_of(text, text ? size : 0);
-         gp_lines_next(&lines, &line, &n) && found->count < GP_INITRAMFS_LINES;) {
-        number++;
-        if (names_module(program, line, n, module))
-            found->lines[found->count++] = (struct gp_initramfs_line){
-                path, gp_exam_text(exam, "%.*s", (int)n, line), number, !program->keys[0]};
+         gp_lines_next(&lines, &line, &n) && (ret || found->count < GP_INITRAMFS_LINES);) {
+        bool was_open = is_open;
+        if (!names_module(program, line, n, module, &is_open))
+            continue;
+        if (!ret) {
+            ret = &found->lines[found->count++];
+            *ret = (struct gp_initramfs_line){path, gp_exam_text(exam, "%.*s", (int)n, line),
+                                              (unsigned)lines.number, !program->keys[0], false};
+        }
+        ret->is_array = ret->is_array || was_open || is_open;
     }
 }
 
