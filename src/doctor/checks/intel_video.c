@@ -5,6 +5,7 @@
 #include "doctor/checks/log_show.h"
 #include "doctor/checks/unbound.h"
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/jellyfin.h"
 #include "doctor/readers/log.h"
 #include "doctor/version.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char parameter[] = "i915.enable_guc=";
+static const char parameter[] = "i915.enable_guc=", option[] = "enable_guc=";
 
 /* Models of which i915 does not load HuC by itself (Linux, intel_uc.c: before generation 12, Tiger
  * Lake and Rocket Lake), and those that have no other encoders than the low-power ones. */
@@ -30,39 +31,81 @@ static bool is_true(struct gp_exam *exam, const char *name)
     return value && strcmp(value, "true") == 0;
 }
 
-/* The file of modprobe.d that sets the parameter: it then depends on the initramfs. NULL: none. */
-static const char *file_that_sets(struct gp_exam *exam)
-{
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, "/etc/modprobe.d", &names);
-    for (long i = 0; i < n; i++) {
-        const char *path = gp_exam_text(exam, "/etc/modprobe.d/%s", names[i]);
-        const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-        if (text && strstr(text, "enable_guc"))
-            return path;
-    }
-    return NULL;
-}
-
-/* Whether an option makes i915 load HuC, and the evidence. −1 stands for its default. */
-static bool loads_huc(struct gp_exam *exam, const char **ret_where, const char **ret_text)
+/* Whether the last enable_guc= of the text asks for HuC; −1 stands for i915's default. */
+static bool asks_for_huc(const char *text)
 {
     enum { LOAD_HUC = 2 };
+    const char *value = text;
+    for (const char *at = text; (at = strstr(at, option));)
+        value = at += sizeof(option) - 1;
+    return value[0] != '-' && (strtoul(value, NULL, 0) & LOAD_HUC);
+}
+
+/* Whether a line of modprobe.d(5) sets the parameter; of a comment or another module it does not.
+ */
+static bool is_setting(const char *line, size_t length)
+{
+    const char *at = line, *end = line + length, *word;
+    size_t n;
+    if (!gp_lines_word(&at, end, &word, &n) || !gp_lines_is(word, n, "options") ||
+        !gp_lines_word(&at, end, &word, &n) || !gp_lines_is(word, n, "i915"))
+        return false;
+    while (gp_lines_word(&at, end, &word, &n))
+        if (n > sizeof(option) - 1 && memcmp(word, option, sizeof(option) - 1) == 0)
+            return true;
+    return false;
+}
+
+/* The last line of modprobe.d that sets the parameter, and its file; NULL: none does. Whether it is
+ * in force depends on the initramfs. */
+static const char *setting_of_files(struct gp_exam *exam, const char **ret_path)
+{
+    static const char folder[] = "/etc/modprobe.d";
+    const char *ret = NULL, *line;
+    char **names;
+    size_t size = 0, n;
+    long count = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < count; i++) {
+        const char *end = strrchr(names[i], '.');
+        if (!end || strcmp(end, ".conf") != 0)
+            continue;
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &size);
+        for (struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+             gp_lines_next(&lines, &line, &n);)
+            if (is_setting(line, n)) {
+                ret = gp_exam_text(exam, "%.*s", (int)n, line);
+                *ret_path = path;
+            }
+    }
+    return ret;
+}
+
+/* UNSURE: a file turns it off, which the running module need not have read, or nothing is known. */
+enum huc { HUC_UNSURE, HUC_IS_OFF, HUC_IS_ON };
+
+/* Whether an option makes i915 load HuC, and the evidence, unless that is unsure. */
+static enum huc loads_huc(struct gp_exam *exam, const char **ret_where, const char **ret_text)
+{
     static const char path[] = "/sys/module/i915/parameters/enable_guc";
     char line[4096];
     *ret_where = path;
-    if (gp_files_line(&exam->files, path, line, sizeof(line))) {
+    if (gp_files_line(&exam->files, path, line, sizeof(line))) { /* root may read it */
         *ret_text = gp_exam_text(exam, "%s", line);
-        return line[0] != '-' && (strtoul(line, NULL, 10) & LOAD_HUC);
+        return asks_for_huc(line) ? HUC_IS_ON : HUC_IS_OFF;
     }
+    const char *set = setting_of_files(exam, ret_where);
+    bool is_read = gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line));
+    const char *found = is_read ? strstr(line, parameter) : NULL;
+    const char *words = found ? gp_exam_text(exam, "%.*s", (int)strcspn(found, " "), found)
+                              : gp_exam_text(exam, "no %s2", parameter);
+    *ret_text = set ? set : words;
+    if (set)
+        return asks_for_huc(set) && (!found || asks_for_huc(words)) ? HUC_IS_ON : HUC_UNSURE;
     *ret_where = "/proc/cmdline";
-    if (file_that_sets(exam) || !gp_files_line(&exam->files, *ret_where, line, sizeof(line)))
-        return true;
-    const char *found = strstr(line, parameter);
-    *ret_text = found ? gp_exam_text(exam, "%.*s", (int)strcspn(found, " "), found)
-                      : gp_exam_text(exam, "no %s2", parameter);
-    return found && found[sizeof(parameter) - 1] != '-' &&
-           (strtoul(found + sizeof(parameter) - 1, NULL, 10) & LOAD_HUC);
+    if (!is_read)
+        return HUC_UNSURE;
+    return found && asks_for_huc(words) ? HUC_IS_ON : HUC_IS_OFF;
 }
 
 static bool wants_low_power(struct gp_exam *exam)
@@ -95,7 +138,8 @@ static bool has_lost_guc(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 /* How to do without GuC, which is off by default on these models. */
 static void propose_without_guc(struct gp_exam *exam)
 {
-    const char *file = file_that_sets(exam);
+    const char *file = NULL;
+    (void)setting_of_files(exam, &file);
     gp_exam_advice(exam,
                    "or, for decoding on the GPU only: take enable_guc out of %s, rebuild the "
                    "initramfs, turn low-power encoding off where a program has it, and reboot",
@@ -106,8 +150,8 @@ static void propose_without_guc(struct gp_exam *exam)
  * known for counts only where Jellyfin is to use it. A missing firmware is another fault. */
 bool gp_intel_report_lost_guc(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
-    const char *where = "", *text = NULL;
-    if (!has_lost_guc(exam, gpu) || !loads_huc(exam, &where, &text) ||
+    const char *where, *text;
+    if (!has_lost_guc(exam, gpu) || loads_huc(exam, &where, &text) != HUC_IS_ON ||
         gp_log_known_for(exam, "intel.microcontroller,intel.firmware", gpu->bus_id))
         return false;
     const struct gp_log_known *line = gp_log_known_for(exam, "intel.init", gpu->bus_id);
@@ -122,8 +166,7 @@ bool gp_intel_report_lost_guc(struct gp_exam *exam, const struct gp_pci_gpu *gpu
     gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", exam->machine.kernel);
     if (line)
         gp_log_show_known(exam, line);
-    if (text)
-        gp_exam_evidence(exam, where, "%s", text);
+    gp_exam_evidence(exam, where, "%s", text);
     gp_exam_why(exam,
                 "With Linux 5.15, i915 cannot use GuC and HuC of Ice, Elkhart and Jasper Lake, "
                 "which low-power encoding needs; %s and newer can. Programs fail to open VA-API: "
@@ -138,14 +181,14 @@ bool gp_intel_report_lost_guc(struct gp_exam *exam, const struct gp_pci_gpu *gpu
 void gp_intel_report_no_huc(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     bool is_wanted = wants_low_power(exam);
-    const char *where = "", *text = "";
+    const char *where, *text;
     bool is_one = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(without_huc); i++)
         if (gpu->device >= without_huc[i].first && gpu->device <= without_huc[i].last)
             is_one = is_wanted || (without_huc[i].has_low_power_alone &&
                                    is_true(exam, "EnableHardwareEncoding"));
     if (!is_one || exam->machine.container || strcmp(gpu->driver, "i915") != 0 ||
-        !gp_jellyfin_uses_dri(exam) || loads_huc(exam, &where, &text))
+        !gp_jellyfin_uses_dri(exam) || loads_huc(exam, &where, &text) != HUC_IS_OFF)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "i915 does not load HuC, which the low-power encoders of Intel GPU %s need",
