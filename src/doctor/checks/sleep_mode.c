@@ -22,11 +22,11 @@ bool gp_sleep_applies(struct gp_exam *exam)
  * of AMD's controller for it. NULL: nothing. */
 static const char *made_for_idle(struct gp_exam *exam, const char **ret_words)
 {
-    enum { FLAGS = 112, LOW_POWER_S0 = 21 }; /* a place in bytes, and a bit there */
-    char bytes[FLAGS + 5];
+    enum { FLAGS = 114, LOW_POWER_S0 = 0x20 }; /* the byte with bit 21 of the flags at 112 */
+    char bytes[FLAGS + 2];
     long n = gp_files_read(&exam->files, table, bytes, sizeof(bytes));
     *ret_words = "low power S0 idle";
-    if (n >= FLAGS + 4 && (bytes[FLAGS + LOW_POWER_S0 / 8] >> (LOW_POWER_S0 % 8) & 1))
+    if (n > FLAGS && (bytes[FLAGS] & LOW_POWER_S0))
         return table;
     const char *text = gp_files_text(&exam->files, &exam->arena, pmc, 1 << 18, NULL);
     *ret_words = "amd_pmc, the driver for s2idle";
@@ -39,32 +39,59 @@ struct attempts {
     unsigned long long failures;
 };
 
-/* False: it has worked, too, so that the failures have another reason. */
+/* Whether a line, "xhci_hcd 0000:00:14.0: PM: failed to suspend", is about another device than a
+ * GPU: that one is at fault, or woke the laptop, whatever the mode. */
+static bool is_of_another(const struct gp_machine *m, const struct gp_log_line *line)
+{
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (strstr(line->kmsg.body, m->gpus[i].bus_id))
+            return false;
+    return true;
+}
+
+/* A later failure soon after is joined with the first one, but not if it was one of another mode,
+ * which has no entry. */
+static void add_failure(struct attempts *ret, const struct gp_log_line *entry,
+                        const struct gp_log_line *line)
+{
+    ret->entry = entry;
+    ret->failure = line;
+    ret->failures += 1 + (line->repeats < entry->repeats ? line->repeats : entry->repeats);
+}
+
+/* False: it has worked, too, or without a complaint another device has failed, so that the failures
+ * have another reason. */
 static bool read_attempts(struct gp_exam *exam, struct attempts *ret)
 {
     const struct gp_log *log = gp_log_of(exam);
+    const struct gp_log_line *entry = NULL; /* of the suspend that goes on */
+    bool has_another = false;
     for (size_t i = 0; i < log->count; i++) {
         const struct gp_log_line *line = &log->lines[i];
         switch ((int)line->kmsg.kind) {
         case GP_KMSG_DEEP_WOKE:
             return false;
         case GP_KMSG_DEEP_ENTRY:
-            ret->entry = line;
+            entry = line;
+            break;
+        case GP_KMSG_RESUMED: /* what follows may be a suspend by s2idle */
+            entry = NULL;
             break;
         case GP_KMSG_AMD_CSTATE:
-            ret->complaint = ret->entry ? line : NULL;
+            ret->complaint = entry ? line : ret->complaint;
+            break;
+        case GP_KMSG_DEVICE_AWAKE:
+            has_another = has_another || is_of_another(&exam->machine, line);
             break;
         case GP_KMSG_SUSPEND_FAILED:
-            if (!ret->entry)
-                break;
-            ret->failure = line;
-            ret->failures += line->repeats + 1;
+            if (entry)
+                add_failure(ret, entry, line);
             break;
         default:
             break;
         }
     }
-    return ret->failure;
+    return ret->failure && (ret->complaint || !has_another);
 }
 
 static void fix(struct gp_exam *exam, bool is_argument)
@@ -96,7 +123,7 @@ void gp_sleep_check(struct gp_exam *exam)
         !read_attempts(exam, &attempts) ||
         (!attempts.complaint && attempts.failures < 2)) /* else something may have woken it */
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, attempts.complaint ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "the laptop fails to suspend by S3 (deep), and has s2idle for it");
     gp_exam_evidence(exam, modes, "%s", line);
     gp_exam_evidence(exam, where, "%s", words);

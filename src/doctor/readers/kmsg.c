@@ -301,6 +301,8 @@ static void find_bus_id(struct gp_kmsg *k)
 {
     bool is_last = k->kind == GP_KMSG_AER_FATAL || k->kind == GP_KMSG_AER_NONFATAL ||
                    k->kind == GP_KMSG_AER_CORRECTED;
+    if (k->kind == GP_KMSG_DEVICE_AWAKE) /* any device: the next lines are not about it */
+        return;
     for (const char *p = k->body; *p && (is_last || !k->bus_id[0]); p++)
         if (p == k->body || !isxdigit((unsigned char)p[-1]))
             (void)bus_id_at(p, k->bus_id);
