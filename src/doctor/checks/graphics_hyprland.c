@@ -9,10 +9,42 @@
 
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 18 };
+enum { MOST_BYTES = 1 << 18, MOST_FILES = 256 };
 
-/* Whether a line, behind its blanks, is what is looked for, "env" or "monitor", about this word. */
-typedef bool is_meant(const char *line, size_t n, const char *word);
+/* Goes over the lines of the files. Which of them hyprland.conf sources, and in what order, is not
+ * known here. */
+struct config {
+    const char *files[MOST_FILES], *path; /* the last: of the line */
+    size_t count, next;
+    struct gp_lines lines;
+};
+
+static void add_files(struct gp_exam *exam, const char *folder, struct config *ret)
+{
+    static const char end[] = ".conf";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && ret->count < MOST_FILES; i++) {
+        size_t length = strlen(names[i]);
+        if (length >= sizeof(end) && strcmp(names[i] + length - (sizeof(end) - 1), end) == 0)
+            ret->files[ret->count++] = gp_exam_text(exam, "%s/%s", folder, names[i]);
+    }
+}
+
+static struct config config_of(struct gp_exam *exam)
+{
+    struct config config = {0};
+    const struct gp_homes *homes = gp_homes_of(exam);
+    for (size_t i = 0; i < homes->count; i++) {
+        char **names;
+        const char *folder = gp_exam_text(exam, "%s/.config/hypr", homes->list[i]);
+        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+        add_files(exam, folder, &config);
+        for (long k = 0; k < n; k++)
+            add_files(exam, gp_exam_text(exam, "%s/%s", folder, names[k]), &config);
+    }
+    return config;
+}
 
 static size_t blanks(const char *line, size_t n, const char *which)
 {
@@ -22,97 +54,96 @@ static size_t blanks(const char *line, size_t n, const char *which)
     return i;
 }
 
-/* Whether the line sets a keyword, "monitor = …"; *ret_value: behind the equals sign. */
-static bool is_keyword(const char *line, size_t n, const char *keyword, size_t *ret_value)
+/* The next line, without the blanks before it. */
+static bool next_line(struct gp_exam *exam, struct config *config, const char **ret, size_t *ret_n)
 {
-    size_t length = strlen(keyword), i = length;
-    if (n <= length || memcmp(line, keyword, length) != 0)
-        return false;
-    i += blanks(line + i, n - i, " \t");
-    if (i == n || line[i] != '=')
-        return false;
-    i++;
-    *ret_value = i + blanks(line + i, n - i, " \t");
+    while (!gp_lines_next(&config->lines, ret, ret_n)) {
+        size_t size = 0;
+        if (config->next == config->count)
+            return false;
+        config->path = config->files[config->next++];
+        const char *text =
+            gp_files_text(&exam->files, &exam->arena, config->path, MOST_BYTES, &size);
+        config->lines = gp_lines_of(text, text ? size : 0);
+    }
+    size_t start = blanks(*ret, *ret_n, " \t");
+    *ret += start;
+    *ret_n -= start;
     return true;
 }
 
-static bool has_word(const char *value, size_t n, const char *word)
+static void keep(struct gp_exam *exam, const struct config *config, const char *line, size_t n,
+                 struct gp_hyprland_line *ret)
 {
-    size_t length = strlen(word);
-    return n > length && memcmp(value, word, length) == 0 && (value[length] == ',');
+    ret->path = config->path;
+    ret->place = gp_exam_text(exam, "%s:%zu", config->path, config->lines.number);
+    ret->text = gp_exam_text(exam, "%.*s", (int)n, line);
 }
 
-/* "monitor=HDMI-A-1,preferred,auto,1" or "monitor=HDMI-A-1,disable" */
-static bool is_monitor(const char *line, size_t n, const char *word)
+/* Goes past a word and the sign behind it, with blanks around the sign. */
+static bool skip(const char **line, size_t *n, const char *word, char sign)
 {
-    size_t at;
-    return is_keyword(line, n, "monitor", &at) && has_word(line + at, n - at, word);
+    size_t i = strlen(word);
+    if (*n <= i || memcmp(*line, word, i) != 0)
+        return false;
+    i += blanks(*line + i, *n - i, " \t");
+    if (i == *n || (*line)[i] != sign)
+        return false;
+    i++;
+    i += blanks(*line + i, *n - i, " \t");
+    *line += i;
+    *n -= i;
+    return true;
 }
 
-/* "#env = GBM_BACKEND,nvidia-drm" */
-static bool is_commented(const char *line, size_t n, const char *word)
+/* "preferred", "1920x1080@60" or "disable", but not "transform" and "addreserved", which leave the
+ * monitor on or off. */
+static enum gp_hyprland_wish wish_of(const char *value, size_t n)
 {
-    size_t at, start = n > 0 && line[0] == '#' ? blanks(line, n, "# \t") : 0;
-    return start > 0 && is_keyword(line + start, n - start, "env", &at) &&
-           has_word(line + start + at, n - start - at, word);
-}
-
-static const char *find_in_file(struct gp_exam *exam, const char *path, is_meant *is,
-                                const char *word, struct gp_hyprland_line *ret)
-{
-    size_t size = 0, n;
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_BYTES, &size), *line;
-    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
-    while (gp_lines_next(&lines, &line, &n)) {
-        size_t start = blanks(line, n, " \t");
-        if (!is(line + start, n - start, word))
-            continue;
-        ret->path = path;
-        ret->place = gp_exam_text(exam, "%s:%zu", path, lines.number);
-        ret->text = gp_exam_text(exam, "%.*s", (int)(n - start), line + start);
-        return path;
-    }
-    return NULL;
-}
-
-static bool find_in(struct gp_exam *exam, const char *folder, bool has_folders, is_meant *is,
-                    const char *word, struct gp_hyprland_line *ret)
-{
-    static const char end[] = ".conf";
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++) {
-        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
-        size_t length = strlen(names[i]);
-        bool is_file = length >= sizeof(end) && strcmp(names[i] + length - 5, end) == 0;
-        if (is_file ? find_in_file(exam, path, is, word, ret) != NULL
-                    : has_folders && find_in(exam, path, false, is, word, ret))
-            return true;
-    }
-    return false;
-}
-
-static bool find(struct gp_exam *exam, is_meant *is, const char *word, struct gp_hyprland_line *ret)
-{
-    const struct gp_homes *homes = gp_homes_of(exam);
-    for (size_t i = 0; i < homes->count; i++)
-        if (find_in(exam, gp_exam_text(exam, "%s/.config/hypr", homes->list[i]), true, is, word,
-                    ret))
-            return true;
-    return false;
+    static const char off[] = "disable";
+    static const char *const modes[] = {"preferred", "highres", "highrr", "maxwidth", "modeline"};
+    if (n >= sizeof(off) - 1 && memcmp(value, off, sizeof(off) - 1) == 0)
+        return GP_HYPRLAND_OFF;
+    for (size_t i = 0; i < GP_ARRAY_LEN(modes); i++)
+        if (n >= strlen(modes[i]) && memcmp(value, modes[i], strlen(modes[i])) == 0)
+            return GP_HYPRLAND_ON;
+    return n > 0 && value[0] >= '0' && value[0] <= '9' ? GP_HYPRLAND_ON : GP_HYPRLAND_UNKNOWN;
 }
 
 enum gp_hyprland_wish gp_hyprland_wish(struct gp_exam *exam, const char *connector,
                                        struct gp_hyprland_line *ret)
 {
-    if (!find(exam, is_monitor, connector, ret))
-        return GP_HYPRLAND_UNKNOWN;
-    return strstr(ret->text, "disable") ? GP_HYPRLAND_OFF : GP_HYPRLAND_ON;
+    enum gp_hyprland_wish wish = GP_HYPRLAND_UNKNOWN;
+    struct config config = config_of(exam);
+    const char *line;
+    for (size_t n; wish != GP_HYPRLAND_OFF && next_line(exam, &config, &line, &n);) {
+        const char *value = line;
+        size_t left = n;
+        enum gp_hyprland_wish one =
+            skip(&value, &left, "monitor", '=') && skip(&value, &left, connector, ',')
+                ? wish_of(value, left)
+                : GP_HYPRLAND_UNKNOWN;
+        if (one > wish) {
+            wish = one;
+            keep(exam, &config, line, n, ret);
+        }
+    }
+    return wish;
 }
 
 bool gp_hyprland_left_out(struct gp_exam *exam, const char *variable, struct gp_hyprland_line *ret)
 {
-    return find(exam, is_commented, variable, ret);
+    struct config config = config_of(exam);
+    const char *line;
+    for (size_t n; next_line(exam, &config, &line, &n);) {
+        size_t start = n > 0 && line[0] == '#' ? blanks(line, n, "# \t") : 0, left = n - start;
+        const char *value = line + start;
+        if (start > 0 && skip(&value, &left, "env", '=') && skip(&value, &left, variable, ',')) {
+            keep(exam, &config, line, n, ret);
+            return true;
+        }
+    }
+    return false;
 }
 
 bool gp_hyprland_is_of_wlroots(struct gp_exam *exam)

@@ -12,7 +12,8 @@ struct gp_hyprland_line {
 
 enum gp_hyprland_wish { GP_HYPRLAND_UNKNOWN, GP_HYPRLAND_ON, GP_HYPRLAND_OFF };
 
-/* What the first line about this connector, "HDMI-A-1", asks for; without one the line is empty. */
+/* What the lines about this connector, "HDMI-A-1", ask for; OFF if any of them turns it off, as the
+ * last one counts, and the order of the files is not known. UNKNOWN: the line is empty. */
 enum gp_hyprland_wish gp_hyprland_wish(struct gp_exam *exam, const char *connector,
                                        struct gp_hyprland_line *ret);
 

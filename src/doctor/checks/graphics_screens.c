@@ -218,44 +218,50 @@ static bool is_pair_of(const struct screens *screens, int used, int other)
 }
 
 /* A Hyprland of wlroots may not draw by NVIDIA's driver without this variable, which the files of
- * some installers have, commented out. */
-static bool fix_backend(struct gp_exam *exam, size_t kind, int other)
+ * some installers have, commented out. The settings may be links, to a repository or, from
+ * home-manager, to the store, where nothing can be changed. */
+static bool fix_backend(struct gp_exam *exam, int other)
 {
-    static const char name[] = "GBM_BACKEND";
-    char vendor[16];
+    static const char name[] = "GBM_BACKEND", store[] = "/nix/store/";
+    static const char what[] = "set the variable that is commented out there, then log out and in";
+    char vendor[16], real[GP_PATH_SIZE];
     struct gp_hyprland_line line;
     const char *path = gp_exam_text(exam, "/sys/class/drm/card%d/device/vendor", other);
-    if (strcmp(variable_of(exam, kind), compositors[kind].variable) == 0 ||
-        gp_machine_variable(&exam->machine, name) ||
+    if (gp_machine_variable(&exam->machine, name) ||
         !gp_files_line(&exam->files, path, vendor, sizeof(vendor)) ||
         strtoul(vendor, NULL, 16) != GP_PCI_NVIDIA || !gp_hyprland_left_out(exam, name, &line))
         return false;
     gp_exam_evidence(exam, line.place, "%s", line.text);
-    gp_exam_command(exam, "set the variable that is commented out there, then log out and in",
-                    "sed -i.before 's/^[# ]*\\(env *= *%s,\\)/\\1/' %s", name,
-                    gp_exam_quoted(exam, line.path));
+    if (gp_files_real(&exam->files, line.path, real) &&
+        strncmp(real, store, sizeof(store) - 1) == 0)
+        gp_exam_advice(exam, "%s: in the configuration from which %s is built", what, line.path);
+    else
+        gp_exam_command(exam, what,
+                        "sed --follow-symlinks -i.before "
+                        "'s/^[#[:space:]]*\\(env[[:space:]]*=[[:space:]]*%s[[:space:]]*,\\)/\\1/' "
+                        "%s",
+                        name, gp_exam_quoted(exam, line.path));
     return true;
 }
 
-static void report(struct gp_exam *exam, size_t kind, const struct screens *screens, int used,
-                   int other, const char *rule)
+static void report(struct gp_exam *exam, size_t kind, const char *variable,
+                   const struct screens *screens, int used, int other, const char *rule)
 {
-    const char *open = screens->compositor[used], *variable = variable_of(exam, kind), *where = "";
+    const char *open = screens->compositor[used], *where = "";
     const char *value = open && variable[0] ? value_of(exam, open, variable, &where) : NULL;
     bool is_pair = is_pair_of(screens, used, other);
+    bool is_old = strcmp(variable, compositors[kind].variable) != 0; /* of wlroots */
     struct gp_hyprland_line line = {0};
     enum gp_hyprland_wish wish = GP_HYPRLAND_UNKNOWN;
     if (strcmp(compositors[kind].process, "Hyprland") == 0)
         wish = gp_hyprland_wish(exam, strchr(screens->dark[other], '-') + 1, &line);
-    bool is_wanted = wish == GP_HYPRLAND_ON;
     if (wish == GP_HYPRLAND_OFF)
         return;
     if (value && may_name(exam, value, other)) /* the compositor could not open it: its log tells */
         return;
-    gp_exam_report(exam, is_pair && (open || is_wanted) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   open        ? "%s does not use the GPU of a monitor: %s stays dark"
-                   : is_wanted ? "no picture on a monitor that is turned on in %s's settings: %s"
-                               : "no picture on the monitor of a GPU that %s may not use: %s",
+    gp_exam_report(exam, is_pair && open ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   open ? "%s does not use the GPU of a monitor: %s stays dark"
+                        : "no picture on the monitor of a GPU that %s may not use: %s",
                    compositors[kind].process, screens->dark[other]);
     gp_exam_evidence(exam, gp_exam_text(exam, "/sys/class/drm/%s/status", screens->dark[other]),
                      "connected");
@@ -263,7 +269,7 @@ static void report(struct gp_exam *exam, size_t kind, const struct screens *scre
                      "disabled");
     if (open)
         gp_exam_evidence(exam, open, "/dev/dri/card%d; it has no file of card%d open", used, other);
-    if (is_wanted)
+    if (wish == GP_HYPRLAND_ON) /* then, it may still have been turned off since */
         gp_exam_evidence(exam, line.place, "%s", line.text);
     if (rule)
         gp_exam_evidence(exam, rule, "%s", tag);
@@ -273,10 +279,9 @@ static void report(struct gp_exam *exam, size_t kind, const struct screens *scre
         gp_exam_evidence(exam, variable, "not set here");
     gp_exam_why(exam, "The port belongs to card%d, and the picture is on %s only.%s", other,
                 is_pair ? gp_exam_text(exam, "card%d", used) : "other cards",
-                open || is_wanted
-                    ? ""
-                    : " If the display settings list this monitor, it was only turned off there; "
-                      "if not, the compositor does not use its GPU, which root can see.");
+                open ? ""
+                     : " If the display settings list this monitor, it was only turned off there; "
+                       "if not, the compositor does not use its GPU, which root can see.");
     if (rule)
         gp_exam_advice(exam,
                        "remove the line with %s from %s if it means this GPU (card%d), and reboot",
@@ -286,7 +291,7 @@ static void report(struct gp_exam *exam, size_t kind, const struct screens *scre
                        "add :/dev/dri/card%d to the value where the session sets %s, or remove it; "
                        "then log out and in",
                        other, variable);
-    else if (fix_backend(exam, kind, other))
+    else if (is_old && fix_backend(exam, other))
         gp_exam_advice(exam,
                        "if that does not help, name both cards, where the session sets its "
                        "variables: %s=/dev/dri/card%d:/dev/dri/card%d",
@@ -346,5 +351,5 @@ void gp_graphics_check_screens_left(struct gp_exam *exam)
         if (screens.has_picture[i] && screens.compositor[i] && !screens.compositor[used])
             used = i;
     if (!screens.compositor[other] && !screens.is_used[other]) /* else turned off on purpose */
-        report(exam, kind, &screens, used, other, rule);
+        report(exam, kind, variable, &screens, used, other, rule);
 }
