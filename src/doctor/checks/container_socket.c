@@ -12,7 +12,8 @@
 #define USUAL_SOCKET "/run/containerd/containerd.sock"
 
 /* The engines that come with a distribution of Kubernetes, in the words of NVIDIA's documentation;
- * `config`: what the toolkit is to change, where it is not the file that containerd reads. */
+ * `config`: what the toolkit is to change. NULL: nothing, as k3s and RKE2 write containerd's file
+ * anew at each start, and find NVIDIA's runtime by themselves. */
 static const struct engine {
     const char *socket, *config, *kubectl;
 } engines[] = {
@@ -22,12 +23,13 @@ static const struct engine {
     {"/run/k0s/containerd.sock", "/etc/k0s/containerd.d/nvidia.toml", "k0s kubectl"},
 };
 
-/* The value of an option of a running program, "--name=value" or "--name value"; NULL: none. */
-static const char *option_of(struct gp_exam *exam, const char *start, const char *const *names)
+/* The socket in the options of the kubelet, "--name=value" or "--name value"; NULL: none. */
+static const char *socket_option(struct gp_exam *exam)
 {
+    static const char *const names[] = {"--container-runtime-endpoint", "--containerd", NULL};
     enum { MOST = 1 << 14 };
     struct gp_processes all = gp_processes_of(exam);
-    for (const char *process; (process = gp_processes_next(exam, &all, start));) {
+    for (const char *process; (process = gp_processes_next(exam, &all, "kubelet"));) {
         char text[MOST];
         const char *path = gp_exam_text(exam, "%s/cmdline", process);
         long size = gp_files_read(&exam->files, path, text, sizeof(text) - 1);
@@ -50,9 +52,8 @@ static const char *option_of(struct gp_exam *exam, const char *start, const char
  * but only one of their sockets is there. NULL: unknown. */
 static const char *socket_of(struct gp_exam *exam)
 {
-    static const char *const names[] = {"--container-runtime-endpoint", "--containerd", NULL};
     static const char scheme[] = "unix://";
-    const char *socket = option_of(exam, "kubelet", names);
+    const char *socket = socket_option(exam);
     if (socket && strncmp(socket, scheme, sizeof(scheme) - 1) == 0)
         socket += sizeof(scheme) - 1;
     for (size_t i = 0; i < GP_ARRAY_LEN(engines) && !socket; i++)
@@ -80,24 +81,31 @@ static const char *missing_line(struct gp_exam *exam, const struct gp_pod_log *l
     return found;
 }
 
+/* Whether both paths are of the same socket: /var/run is a link to /run. */
+static bool is_same(struct gp_exam *exam, const char *one, const char *other)
+{
+    char first[GP_PATH_SIZE], second[GP_PATH_SIZE];
+    return gp_files_real(&exam->files, one, first) && gp_files_real(&exam->files, other, second) &&
+           strcmp(first, second) == 0;
+}
+
 static void fix_socket(struct gp_exam *exam, const char *socket)
 {
-    static const char *const names[] = {"-c", "--config", NULL};
-    const char *config = NULL, *kubectl = "kubectl";
-    for (size_t i = 0; i < GP_ARRAY_LEN(engines); i++)
-        if (strcmp(engines[i].socket, socket) == 0) {
-            config = engines[i].config;
-            kubectl = engines[i].kubectl;
-        }
-    if (!config)
-        config = option_of(exam, "containerd", names);
+    const struct engine *engine = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(engines) && !engine; i++)
+        if (is_same(exam, engines[i].socket, socket))
+            engine = &engines[i];
     gp_exam_command(
         exam,
         gp_exam_text(exam, "add to spec.toolkit.env: name: CONTAINERD_SOCKET, value: %s", socket),
-        "%s edit clusterpolicies.nvidia.com/cluster-policy", kubectl);
-    if (config)
+        "%s edit clusterpolicies.nvidia.com/cluster-policy", engine ? engine->kubectl : "kubectl");
+    if (engine && engine->config)
         gp_exam_advice(exam, "and, unless the list has it: name: CONTAINERD_CONFIG, value: %s",
-                       config);
+                       engine->config);
+    else if (!engine)
+        gp_exam_advice(exam,
+                       "and, if this containerd is started with another file than "
+                       "/etc/containerd/config.toml: name: CONTAINERD_CONFIG, with that file");
     gp_exam_advice(exam, "the Operator then restarts its toolkit; add the same to toolkit.env in "
                          "the values of its Helm chart, or the next helm upgrade undoes it");
 }
@@ -109,7 +117,7 @@ static const char *find_missing(struct gp_exam *exam, struct gp_pod_log *log,
 {
     const char *line = gp_pod_read_toolkit(exam, log) ? missing_line(exam, log) : NULL;
     *ret_socket = line ? socket_of(exam) : NULL;
-    return *ret_socket && strcmp(*ret_socket, USUAL_SOCKET) != 0 ? line : NULL;
+    return *ret_socket && !is_same(exam, *ret_socket, USUAL_SOCKET) ? line : NULL;
 }
 
 bool gp_container_lacks_socket(struct gp_exam *exam)
