@@ -1,9 +1,10 @@
-/* NixOS: a compositor of another nixpkgs than the system's, whose Mesa does not take the system's
- * drivers. */
+/* NixOS: a compositor that was built with another Mesa than the system's, which does not take the
+ * system's drivers. */
 #include "doctor/checks/graphics.h"
 #include "doctor/exam.h"
 #include "doctor/version.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -132,6 +133,28 @@ static bool is_used(struct gp_exam *exam, size_t i)
            gp_machine_runs(&exam->files, users[i].program);
 }
 
+/* Whether Mesa draws here for sure: a monitor is at a GPU of AMD or Intel, or the driver of an
+ * NVIDIA GPU, which has an OpenGL of its own, is not loaded. */
+static bool is_of_mesa(struct gp_exam *exam)
+{
+    static const char folder[] = "/sys/class/drm";
+    char **names, line[16];
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; exam->machine.is_driver_loaded && i < n; i++) {
+        const char *status = gp_exam_text(exam, "%s/%s/status", folder, names[i]);
+        const char *vendor = gp_exam_text(exam, "%s/%.*s/device/vendor", folder,
+                                          (int)strcspn(names[i], "-"), names[i]);
+        if (gp_files_line(&exam->files, status, line, sizeof(line)) &&
+            strcmp(line, "connected") == 0 &&
+            gp_files_line(&exam->files, vendor, line, sizeof(line))) {
+            unsigned long id = strtoul(line, NULL, 16);
+            if (id == GP_PCI_AMD || id == GP_PCI_INTEL)
+                return true;
+        }
+    }
+    return !exam->machine.is_driver_loaded;
+}
+
 static void fix(struct gp_exam *exam, const char *name)
 {
     if (gp_files_exist(&exam->files, "/etc/nixos/flake.nix"))
@@ -152,6 +175,9 @@ static void fix(struct gp_exam *exam, const char *name)
                    "or keep %s from its own flake, and update it once its flake.lock has the "
                    "system's Mesa",
                    name);
+    gp_exam_advice(exam, "if the configuration sets the system's Mesa (hardware.opengl.package, "
+                         "since 24.11 hardware.graphics.package), change that setting instead: "
+                         "both have to be from the same nixpkgs");
 }
 
 void gp_graphics_check_nix(struct gp_exam *exam)
@@ -166,15 +192,18 @@ void gp_graphics_check_nix(struct gp_exam *exam)
         if (!own[0] || gp_version_compare(own, version) == 0 ||
             gp_version_compare(own, first_strict) < 0 || gp_version_compare(own, first_lax) >= 0)
             continue;
-        gp_exam_report(exam, is_used(exam, i) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+        bool is_sure = is_of_mesa(exam);
+        gp_exam_report(exam, is_sure && is_used(exam, i) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                        "%s was built with Mesa %s, which does not take the system's drivers of "
-                       "Mesa %s: the CPU draws, or it fails",
-                       users[i].program, own, version);
+                       "Mesa %s: %sthe CPU draws, or it fails",
+                       users[i].program, own, version,
+                       is_sure ? "" : "with a GPU of AMD or Intel, ");
         gp_exam_evidence(exam, program, "%s", mesa);
         gp_exam_evidence(exam, where, "Mesa %s", version);
-        gp_exam_why(exam, "It is from another nixpkgs than the system, and Mesa takes drivers of "
-                          "its own version only: \"DRI driver not from this Mesa build\". Programs "
-                          "in its session then show llvmpipe.");
+        gp_exam_why(exam,
+                    "It was built with another Mesa than the system has, and Mesa takes drivers of "
+                    "its own version only: \"DRI driver not from this Mesa build\". Programs "
+                    "in its session then show llvmpipe.");
         fix(exam, users[i].name);
         gp_exam_link(exam, "https://github.com/hyprwm/Hyprland/issues/2170");
         return;
