@@ -21,7 +21,7 @@ struct installed {
     bool is_here;        /* the project is that of the working directory */
 };
 
-/* "2.9.1" of "libtensorflow.so.2.9.1" in a folder with the package; NULL: it is not there. */
+/* "2.9.1" of "libtensorflow.so.2.9.1" in a folder with the package; false: it is not there. */
 static bool find_in(struct gp_exam *exam, const char *folder, struct installed *ret)
 {
     static const char start[] = "libtensorflow.so.";
@@ -114,6 +114,14 @@ static void mend_cudnn(struct gp_exam *exam, const char *cuda, const char *cudnn
         major, gp_version_major(cuda));
 }
 
+/* Whether the project may compute by the package without a GPU, which is beside it. */
+static bool is_beside_cpu(struct gp_exam *exam, const struct installed *found)
+{
+    static const char gpu[] = "-gpu";
+    int length = (int)(strlen(found->path) - (sizeof(gpu) - 1));
+    return gp_files_exist(&exam->files, gp_exam_text(exam, "%.*s", length, found->path));
+}
+
 void gp_check_cuda_tfjs(struct gp_exam *exam)
 {
     const char *mask = gp_machine_variable(&exam->machine, "CUDA_VISIBLE_DEVICES");
@@ -137,10 +145,14 @@ void gp_check_cuda_tfjs(struct gp_exam *exam)
     const char *name = has_runtime ? cudnn : runtime, *folder = gp_library_folder(exam, name);
     const char *other =
         folder ? gp_exam_text(exam, "%s/%s", folder, name) : gp_library_other(exam, name);
-    gp_exam_report(exam, found.is_here ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "TensorFlow.js for Node.js does not find CUDA %u with cuDNN %u, and computes on "
-                   "the CPU",
-                   gp_version_major(build.cuda), gp_version_major(build.cudnn));
+    /* What is there, its start script or unit may add. */
+    gp_exam_report(exam,
+                   found.is_here && !folder && !is_beside_cpu(exam, &found) ? GP_VERDICT_WARN
+                                                                            : GP_VERDICT_INFO,
+                   "TensorFlow.js for Node.js does not find CUDA %u with cuDNN %u%s, and computes "
+                   "on the CPU",
+                   gp_version_major(build.cuda), gp_version_major(build.cudnn),
+                   folder ? ", unless LD_LIBRARY_PATH is set where it is started" : "");
     gp_exam_evidence(exam, found.path, "TensorFlow %s: for CUDA %s and cuDNN %s", found.version,
                      build.cuda, build.cudnn);
     gp_exam_evidence(exam, name, "not where the loader looks%s%s", other ? "; there is " : "",
