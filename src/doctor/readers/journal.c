@@ -237,17 +237,21 @@ static bool go_to_start(const struct gp_sdjournal *journal)
 
 /* Whether a service works for others, such as docker: a line is about one call, and not about what
  * the service can do since it was started. */
-static bool is_server(const char *unit)
+static bool is_server(struct gp_exam *exam, const char *unit)
 {
     static const char servers[] = "containerd,cri-docker,crio,docker,incus,k3s,k3s-agent,kubelet,"
                                   "libvirtd,lxd,podman,rke2-agent,rke2-server,slurmd,"
                                   "snap.lxd.daemon,virtqemud";
-    const char *list = servers;
-    size_t n = strlen(unit) - strlen(".service");
-    for (; *list; list += strcspn(list, ","), list += *list == ',')
-        if (strcspn(list, ",") == n && strncmp(list, unit, n) == 0)
-            return true;
-    return false;
+    int n = (int)(strlen(unit) - strlen(".service"));
+    return gp_lines_list_has(servers, gp_exam_text(exam, "%.*s", n, unit));
+}
+
+/* Whether the current entry is of the last day that the journal tells of. */
+static bool is_recent(const struct gp_sdjournal *journal)
+{
+    uint64_t us = 0;
+    return journal->api.get_realtime_usec(journal->j, &us) >= 0 &&
+           us + GP_SDJOURNAL_DAY_US >= journal->last_us;
 }
 
 /* A service's entries from this one on; some are set up to run as a person. */
@@ -257,11 +261,11 @@ static long take_service(const struct gp_sdjournal *journal, const char *unit,
     const char *where =
         gp_exam_text(journal->exam, "journalctl -u %s", gp_exam_quoted(journal->exam, unit));
     bool is_of_person = gp_service_value(journal->exam, unit, "User") != NULL;
-    uint64_t us = 0, since_us = is_server(unit) ? journal->last_us - GP_SDJOURNAL_DAY_US : 0;
+    bool is_called = is_server(journal->exam, unit);
     long count = 0;
     do {
-        if (journal->api.get_realtime_usec(journal->j, &us) >= 0 && us >= since_us &&
-            is_own_word(journal) && (is_of_person || is_believed(journal))) {
+        if (is_own_word(journal) && (is_of_person || is_believed(journal)) &&
+            (!is_called || is_recent(journal))) {
             take_lines(journal, unit, where, take, argument);
             count++;
         }
@@ -269,7 +273,7 @@ static long take_service(const struct gp_sdjournal *journal, const char *unit,
     return count;
 }
 
-/* What programs that are not services have printed as this user. */
+/* What programs that are not services have printed as this user, in the last day. */
 static long take_user(const struct gp_sdjournal *journal, unsigned long user, gp_journal_take *take,
                       void *argument)
 {
@@ -282,7 +286,7 @@ static long take_user(const struct gp_sdjournal *journal, unsigned long user, gp
     do {
         size_t n = 0;
         const char *unit = gp_sdjournal_field(journal, "_SYSTEMD_UNIT", &n);
-        if (is_own_word(journal) && !is_service(unit, n)) {
+        if (is_recent(journal) && is_own_word(journal) && !is_service(unit, n)) {
             take_lines(journal, NULL, where, take, argument);
             count++;
         }

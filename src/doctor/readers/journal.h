@@ -30,10 +30,10 @@ long gp_journal_kernel(struct gp_exam *exam, gp_journal_take *take, void *argume
 extern const char gp_journal_earlier_command[];
 long gp_journal_earlier(struct gp_exam *exam, gp_journal_take *take, void *argument);
 
-/* What the services have printed since each was last started, and since boot the programs of the
- * user who asks, and login screens; of each of these the end, oldest first. Left out are other
- * users' programs, those that quote what others say, such as sshd, and containers, whose engines
- * have logs of their own. Otherwise likewise. */
+/* What the services have printed since each was last started, and in the last day, since boot, the
+ * programs of the user who asks, and login screens; of each of these the end, oldest first. Left
+ * out are other users' programs, those that quote what others say, such as sshd, containers, whose
+ * engines have logs of their own, and of such engines all but the last day. Otherwise likewise. */
 long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argument);
 
 /* What these units (a comma list) have logged, in earlier boots, too, as in a syslog: its last MiB,
