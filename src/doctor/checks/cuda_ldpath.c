@@ -9,6 +9,7 @@
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/readers/torch.h"
+#include "doctor/readers/used.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -118,12 +119,23 @@ static bool is_of_release(const struct strays *s, const struct stray *stray,
     return false;
 }
 
+/* Whether the wheels are there for ONNX Runtime alone: it loads what the loader finds, so that a
+ * toolkit before the wheels takes nothing from it. */
+static bool is_only_onnx(const struct gp_pyenv *env)
+{
+    static const char *const others[] = {"cupy", "paddlepaddle", "tensorrt", "nvidia-dali"};
+    bool is_other = env->has_torch || gp_pyenv_frameworks(env) > 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
+        is_other = is_other || gp_pyenv_package_like(env, others[i]);
+    return !is_other && gp_pyenv_package(env, "onnxruntime-gpu");
+}
+
 /* The wheel in an environment whose library the stray one replaces; NULL: none, or the stray one is
  * its own or as new. */
 static const struct gp_pypackage *replaced(const struct strays *s, const struct stray *stray,
                                            const struct gp_pyenv *env)
 {
-    bool is_same = is_below(stray->path, env->site) ||
+    bool is_same = is_below(stray->path, env->site) || is_only_onnx(env) ||
                    (libraries[stray->kind].is_of_toolkit && is_of_release(s, stray, env));
     for (size_t i = 0; i < env->count && !is_same; i++) {
         const struct gp_pypackage *wheel = &env->packages[i];

@@ -61,6 +61,53 @@ static bool looks_into_wheels(struct gp_exam *exam, const struct gp_pyenv *env)
            strstr(gp_elf_run_path(&shared), "nvidia");
 }
 
+/* The cuDNN that a release is built for. */
+static unsigned onnx_cudnn(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
+{
+    static const char file[] = "onnxruntime/capi/build_and_package_info.py",
+                      mark[] = "cudnn_version = '";
+    const char *found = strstr(gp_pyenv_text(exam, env, file), mark);
+    unsigned major = found ? gp_version_major(found + sizeof(mark) - 1) : 0;
+    return major ? major : gp_version_compare(version, "1.19") >= 0 ? 9 : 8;
+}
+
+/* A library that only one of NVIDIA's packages has. */
+struct wheel_part {
+    const struct gp_pypackage *wheel;
+    const char *name, *folder; /* "libcudnn.so.9", "cudnn" */
+    bool is_cudnn;             /* CUDA itself is found elsewhere */
+};
+
+/* cuBLAS stands for CUDA. cuDNN is no part of a toolkit, and so may be missing next to one. */
+static bool find_wheel(struct gp_exam *exam, const struct gp_pyenv *env, const char *version,
+                       struct wheel_part *ret)
+{
+    unsigned cuda = gp_onnx_cuda(exam, env, version), cudnn = onnx_cudnn(exam, env, version);
+    const char *cublas = gp_exam_text(exam, "libcublasLt.so.%u", cuda);
+    bool is_cudnn = gp_library_is_loadable(exam, env, cublas);
+    const char *folder = is_cudnn ? "cudnn" : "cublas";
+    const char *name = is_cudnn ? gp_exam_text(exam, "libcudnn.so.%u", cudnn) : cublas;
+    *ret = (struct wheel_part){
+        gp_pyenv_package(env, gp_exam_text(exam, "nvidia-%s-cu%u", folder, cuda)), name, folder,
+        is_cudnn};
+    if (!ret->wheel || !is_cudnn)
+        return ret->wheel != NULL;
+    return gp_files_exist(&exam->files,
+                          gp_exam_text(exam, "%s/nvidia/cudnn/lib/%s", env->site, name)) &&
+           !gp_library_is_loadable(exam, env, name);
+}
+
+/* Whether the packages are too few for a program that has ONNX Runtime load them, so that the rest
+ * is to come from where the loader looks. */
+static bool is_partial(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda)
+{
+    static const char *const rest[] = {"nvidia-cuda-runtime", "nvidia-cufft", "nvidia-curand"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rest); i++)
+        if (gp_pyenv_package(env, gp_exam_text(exam, "%s-cu%u", rest[i], cuda)))
+            return false;
+    return true;
+}
+
 /* It does not look into NVIDIA's packages, unless the program has it do so (from 1.21 on), or loads
  * PyTorch first. */
 static void check_wheels(struct gp_exam *exam, const struct gp_pyenv *env,
@@ -69,26 +116,32 @@ static void check_wheels(struct gp_exam *exam, const struct gp_pyenv *env,
     static const char first[] = "1.21";
     static const char *const calls[] = {"preload_dlls", NULL}, *const uses[] = {"onnxruntime",
                                                                                 NULL};
-    unsigned cuda = gp_onnx_cuda(exam, env, package->version);
-    const struct gp_pypackage *wheel =
-        gp_pyenv_package(env, gp_exam_text(exam, "nvidia-cublas-cu%u", cuda));
-    const char *name = gp_exam_text(exam, "libcublasLt.so.%u", cuda);
-    if (!wheel || env->has_torch || !env->is_active || is_wheel_on_path(exam) ||
-        gp_library_is_loadable(exam, env, name) || looks_into_wheels(exam, env) ||
+    struct wheel_part part;
+    if (env->has_torch || !env->is_active || is_wheel_on_path(exam) ||
+        !find_wheel(exam, env, package->version, &part) || looks_into_wheels(exam, env) ||
         gp_project_program(exam, env, calls))
         return;
+    unsigned cuda = gp_onnx_cuda(exam, env, package->version);
     bool can_preload = gp_version_compare(package->version, first) >= 0;
-    bool is_sure = !can_preload || gp_project_program(exam, env, uses);
+    bool is_sure = !can_preload || (part.is_cudnn && is_partial(exam, env, cuda)) ||
+                   gp_project_program(exam, env, uses);
     gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "ONNX Runtime %s in %s does not look for CUDA in NVIDIA's packages",
-                   package->version, env->prefix);
-    gp_exam_evidence(exam, env->site, "%s, %s", package->entry, wheel->entry);
-    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s/nvidia/cublas/lib", env->site);
+                   "ONNX Runtime %s in %s does not look for %s in NVIDIA's packages",
+                   package->version, env->prefix, part.is_cudnn ? "cuDNN" : "CUDA");
+    gp_exam_evidence(exam, env->site, "%s, %s", package->entry, part.wheel->entry);
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s/nvidia/%s/lib", env->site,
+                     part.folder);
     gp_exam_why(exam,
                 "Its CUDAExecutionProvider is not loaded: \"%s: cannot open shared object file\", "
                 "and it computes on the CPU.",
-                name);
-    gp_exam_add_wheels(exam, env);
+                part.name);
+    if (part.is_cudnn) /* the others stay those of the toolkit */
+        gp_exam_command(
+            exam, "before it starts",
+            "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+            gp_exam_quoted(exam, gp_exam_text(exam, "%s/nvidia/%s/lib", env->site, part.folder)));
+    else
+        gp_exam_add_wheels(exam, env);
     if (can_preload)
         gp_exam_advice(exam, "or call onnxruntime.preload_dlls() in the program, before the first "
                              "session");
