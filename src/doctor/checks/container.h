@@ -66,6 +66,11 @@ void gp_container_report_nodes(struct gp_exam *exam, const struct gp_container_n
 bool gp_container_has_incus(struct gp_exam *exam);
 void gp_container_check_incus(struct gp_exam *exam);
 
+/* container_lxc_hook.c: LXC's hook that calls this tool and has failed; and for all engines,
+ * whether the toolkit can run the system's ldconfig */
+void gp_container_check_lxc_hook(struct gp_exam *exam);
+void gp_container_check_ldcache(struct gp_exam *exam);
+
 /* container_release.c: an engine of a release that breaks GPUs */
 bool gp_container_has_faulty_release(struct gp_exam *exam);
 void gp_container_check_release(struct gp_exam *exam);
@@ -240,6 +245,11 @@ bool gp_container_has_old_engine(struct gp_exam *exam);
 void gp_container_check_engine(struct gp_exam *exam);
 bool gp_container_has_refused(struct gp_exam *exam);
 void gp_container_check_refused(struct gp_exam *exam);
+/* A fix: an update of those of the toolkit's packages that are installed; and their source, if a
+ * release upgrade has turned it off. */
+void gp_container_update_toolkit(struct gp_exam *exam);
+/* The 31 of this system's glibc 2.31, until 2.33 from the name of its file; 0: unknown. */
+unsigned gp_container_glibc(struct gp_exam *exam);
 /* The host's libraries in apptainer; `program` uses them (NULL: none is known to). */
 void gp_container_check_glibc(struct gp_exam *exam, const char *program);
 

@@ -181,8 +181,11 @@ void gp_container_check_incus(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(managers) && !has_tool(exam); i++)
         if (!is_former(exam, i))
             look(exam, i, &guest);
-    if (!guest.line)
+    if (!guest.line) {
+        if (has_tool(exam))
+            gp_container_check_lxc_hook(exam);
         return;
+    }
     const char *word = managers[guest.manager].word;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    guest.is_refused

@@ -55,9 +55,7 @@ static const char *toolkit_version(struct gp_exam *exam, const char *word, const
     return oldest[0] ? oldest : library_version(exam, ret_name);
 }
 
-/* What an update takes: those of the packages that are installed; and their source, if a release
- * upgrade has turned it off. */
-static void update_toolkit(struct gp_exam *exam)
+void gp_container_update_toolkit(struct gp_exam *exam)
 {
     static const char *const words[] = {"nvidia-container-", "libnvidia-container", "nvidia-docker",
                                         NULL};
@@ -188,7 +186,7 @@ static bool check_links(struct gp_exam *exam)
                 "The driver's device was renamed in branch 550 (from nvidia-frontend to nvidia). "
                 "Without the links, containers lose their GPUs when systemd reloads its units: "
                 "NVML reports Unknown Error.");
-    update_toolkit(exam);
+    gp_container_update_toolkit(exam);
     gp_exam_command(exam, "then create the links",
                     "sudo nvidia-ctk system "
                     "create-dev-char-symlinks --create-all");
@@ -264,7 +262,7 @@ static bool check_closed(struct gp_exam *exam, const char *name, const char *ver
     gp_exam_why(exam, "Its hooks run when a container with a GPU starts. Old ones can fail with "
                       "newer drivers and images: \"error executing hook `/usr/bin/nvidia-ctk` "
                       "(exit code: 1)\".");
-    update_toolkit(exam);
+    gp_container_update_toolkit(exam);
     generate_again(exam);
     gp_exam_link(exam, "https://github.com/Igalia/webkit-container-sdk/issues/72");
     return true;
@@ -279,7 +277,7 @@ static bool check_release(struct gp_exam *exam, const char *name, const char *ve
                        faulty[i].words, faulty[i].version);
         gp_exam_evidence(exam, "package", "%s %s; %s fixes it", name, version, faulty[i].mended);
         gp_exam_why(exam, "%s", faulty[i].message);
-        update_toolkit(exam);
+        gp_container_update_toolkit(exam);
         gp_exam_link(exam, faulty[i].link);
         return true;
     }
@@ -311,7 +309,7 @@ void gp_container_check_version(struct gp_exam *exam)
     gp_exam_evidence(exam, cgroups.where, "%s", cgroups.seen);
     gp_exam_why(exam,
                 "Containers with a GPU do not start: \"cgroup subsystem devices not found\".");
-    update_toolkit(exam);
+    gp_container_update_toolkit(exam);
 }
 
 /* ---- engines ---- */
@@ -453,7 +451,7 @@ static void report_path(struct gp_exam *exam, const struct gp_log_known *known)
     gp_exam_why(exam,
                 "It takes a part of the driver's answer for a path, which versions from 1.0.2 on "
                 "do not.");
-    update_toolkit(exam);
+    gp_container_update_toolkit(exam);
 }
 
 static const char of_image[] = "container.cuda-required,container.driver-required";
@@ -499,8 +497,7 @@ static unsigned highest_in(struct gp_exam *exam, const char *path, const char *m
     return text ? highest(text, length, mark) : 0;
 }
 
-/* The 31 of the image's glibc 2.31: until 2.33 from the name of the file. */
-static unsigned glibc_of(struct gp_exam *exam)
+unsigned gp_container_glibc(struct gp_exam *exam)
 {
     const char *const paths[] = {
         gp_exam_text(exam, "/lib/%s-linux-gnu/libc.so.6", exam->machine.arch), "/lib64/libc.so.6",
@@ -520,7 +517,7 @@ void gp_container_check_glibc(struct gp_exam *exam, const char *program)
 {
     static const char *const names[] = {"libGLX.so.0", "libGLdispatch.so.0", "libEGL.so.1",
                                         "libGL.so.1", "libOpenGL.so.0"};
-    unsigned have = gp_files_exist(&exam->files, APPTAINER_LIBS) ? glibc_of(exam) : 0;
+    unsigned have = gp_files_exist(&exam->files, APPTAINER_LIBS) ? gp_container_glibc(exam) : 0;
     for (size_t i = 0; have > 0 && i < GP_ARRAY_LEN(names); i++) {
         const char *path = gp_exam_text(exam, APPTAINER_LIBS "/%s", names[i]);
         unsigned needed = highest_in(exam, path, "GLIBC_2.");
