@@ -547,6 +547,7 @@ void gp_check_python_others(struct gp_exam *exam)
         check_cupy(exam, env, &nv);
         check_driver(exam, env, &nv);
         check_bindings(exam, env, &nv);
+        gp_check_python_runtime(exam, env, &nv);
         check_apex(exam, env);
         gp_check_plaidml(exam, env);
         gp_check_theano(exam, env, &nv);

@@ -47,6 +47,10 @@ const char *gp_onnx_gpu_package(struct gp_exam *exam, const char *version);
 void gp_onnx_install_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
                           unsigned cudnn);
 
+/* python_runtime.c: packages with a CUDA runtime of pip's that the driver does not run */
+void gp_check_python_runtime(struct gp_exam *exam, const struct gp_pyenv *env,
+                             const struct gp_nvidia *nv);
+
 /* ctranslate2.c: CTranslate2 and the cuDNN that it finds */
 void gp_check_ctranslate2(struct gp_exam *exam, const struct gp_pyenv *env);
 /* Whether the packages have cuDNN 8. */

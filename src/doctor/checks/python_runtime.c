@@ -1,0 +1,176 @@
+/* Packages that compute with the wheels of CUDA's runtime, which is newer than the driver runs. A
+ * finding of python.others. */
+#include "doctor/checks/driver_fix.h"
+#include "doctor/checks/framework.h"
+#include "doctor/checks/pyinstall.h"
+#include "doctor/checks/python.h"
+#include "doctor/compat.h"
+#include "doctor/exam.h"
+#include "doctor/readers/nvidia.h"
+#include "doctor/readers/pyenv.h"
+#include "doctor/readers/pypackage.h"
+#include "doctor/readers/toolkit.h"
+#include "doctor/version.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char runtime_name[] = "nvidia-cuda-runtime";
+
+/* The CUDA of an installed runtime: in the package's name until 12, "nvidia-cuda-runtime-cu12",
+ * since then in its version; 0: it is another package. */
+static unsigned cuda_of_runtime(const char *name, const char *version)
+{
+    enum { FIRST_WITHOUT = 13 };
+    size_t n = sizeof(runtime_name) - 1;
+    unsigned major = version[0] ? gp_version_major(version) : 0;
+    if (strncmp(name, runtime_name, n) != 0)
+        return 0;
+    if (strncmp(name + n, "-cu", 3) == 0)
+        return (unsigned)strtoul(name + n + 3, NULL, 10);
+    return name[n] == '\0' && major >= FIRST_WITHOUT ? major : 0;
+}
+
+/* The newest runtime that pip has installed, if the driver runs none of them; NULL. */
+static const struct gp_pypackage *refused_runtime(struct gp_exam *exam, const struct gp_pyenv *env,
+                                                  const struct gp_nvidia *nv, unsigned *ret_cuda)
+{
+    const struct gp_pypackage *found = NULL;
+    *ret_cuda = 0;
+    for (size_t i = 0; i < env->count; i++) {
+        const struct gp_pypackage *p = &env->packages[i];
+        unsigned cuda = p->is_conda ? 0 : cuda_of_runtime(p->name, p->version);
+        const char *floor = cuda ? gp_cuda_floor(gp_exam_text(exam, "%u", cuda)) : "";
+        if (!floor[0])
+            continue;
+        if (gp_driver_reaches(nv->driver, floor))
+            return NULL;
+        if (cuda > *ret_cuda) {
+            *ret_cuda = cuda;
+            found = p;
+        }
+    }
+    return found;
+}
+
+/* Those that other checks compare with the driver; what they require is not asked for otherwise. */
+static bool is_framework(const char *name)
+{
+    static const char *const starts[] = {"torch", "jax", "tensorflow", "tf-nightly",
+                                         "paddlepaddle"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
+        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_judged_elsewhere(const char *name)
+{
+    static const char *const starts[] = {"nvidia-", "cuda-", "cupy", "triton", "tensorrt", "numba"};
+    const char *suffix = strstr(name, "-cu");
+    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
+        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return is_framework(name) || (suffix && suffix[3] >= '0' && suffix[3] <= '9');
+}
+
+/* Packages that use a build of their own, in this folder, if there is one; and the variable with
+ * which pip builds it. */
+static const struct own_build {
+    const char *name, *folder, *variable;
+} own_builds[] = {{"ctransformers", "ctransformers/lib/local", "CT_CUBLAS=1"}};
+
+static const struct own_build *own_build_of(const char *name)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(own_builds); i++)
+        if (strcmp(own_builds[i].name, name) == 0)
+            return &own_builds[i];
+    return NULL;
+}
+
+static bool is_built_here(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
+{
+    const struct own_build *own = own_build_of(name);
+    char path[GP_PATH_SIZE];
+    return own && gp_pyenv_path(env, own->folder, path) && gp_files_exist(&exam->files, path);
+}
+
+/* Whether a package requires the runtime; one that does so with an extra only, "package[cuda]",
+ * counts if nothing else can have brought the runtime. */
+static bool wants_runtime(struct gp_exam *exam, const struct gp_pyenv *env, const char *entry,
+                          const char *runtime, bool is_alone)
+{
+    struct gp_requirement wanted;
+    const char *text = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", entry));
+    while ((text = gp_requirement_next(text, &wanted)))
+        if (!wanted.is_elsewhere && strcmp(wanted.name, runtime) == 0 &&
+            (is_alone || !wanted.is_extra))
+            return true;
+    return false;
+}
+
+/* A package that computes with this runtime, as far as its metadata tells. */
+static bool find_user(struct gp_exam *exam, const struct gp_pyenv *env, const char *runtime,
+                      struct gp_pypackage *ret)
+{
+    enum { MOST = 1024 };
+    char **names, name[GP_PYPACKAGE_NAME], version[GP_PYPACKAGE_VERSION];
+    bool is_alone = true;
+    long n = gp_files_list(&exam->files, &exam->arena, env->site, &names);
+    for (size_t i = 0; i < env->count; i++)
+        is_alone = is_alone && !is_framework(env->packages[i].name);
+    for (long i = 0; i < n && i < MOST; i++) {
+        if (!strstr(names[i], ".dist-info") || !gp_pypackage_split(names[i], name, version) ||
+            is_judged_elsewhere(name) || is_built_here(exam, env, name) ||
+            gp_python_is_reported(exam, env, name) ||
+            !wants_runtime(exam, env, names[i], runtime, is_alone))
+            continue;
+        *ret = (struct gp_pypackage){.name = gp_exam_text(exam, "%s", name),
+                                     .version = gp_exam_text(exam, "%s", version),
+                                     .entry = names[i]};
+        return true;
+    }
+    return false;
+}
+
+/* The build that pip makes for the toolkit that is installed, if the driver runs that one's CUDA.
+ */
+static void fix_build(struct gp_exam *exam, const struct gp_pyenv *env,
+                      const struct gp_pypackage *package, const struct gp_nvidia *nv)
+{
+    const struct own_build *own = own_build_of(package->name);
+    const struct gp_toolkit_found *toolkit = gp_toolkit_used(gp_toolkits_of(exam));
+    const char *floor = toolkit && toolkit->has_compiler ? gp_cuda_floor(toolkit->version) : "";
+    if (!own || !floor[0] || !gp_driver_reaches(nv->driver, floor))
+        return;
+    gp_exam_advice(exam, "or have it built for CUDA %s, which is installed:", toolkit->version);
+    if (!toolkit->is_on_path)
+        gp_exam_command(exam, "the build must find nvcc", "export PATH=%s/bin:$PATH",
+                        gp_exam_quoted(exam, toolkit->path));
+    gp_exam_command(exam, "in the same shell", "export %s", own->variable);
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "the same release",
+                gp_exam_text(exam, "--no-deps --no-cache-dir --no-binary %s %s==%s", package->name,
+                             package->name, package->version));
+}
+
+void gp_check_python_runtime(struct gp_exam *exam, const struct gp_pyenv *env,
+                             const struct gp_nvidia *nv)
+{
+    unsigned cuda;
+    struct gp_pypackage user;
+    const struct gp_pypackage *runtime =
+        nv->driver[0] ? refused_runtime(exam, env, nv, &cuda) : NULL;
+    if (!runtime || !find_user(exam, env, runtime->name, &user))
+        return;
+    const char *floor = gp_cuda_floor(gp_exam_text(exam, "%u", cuda));
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "%s %s in %s uses CUDA %u, which needs driver %s or newer; this machine has %s",
+                   user.name, user.version, env->prefix, cuda, floor, nv->driver);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, user.entry),
+                     "requires %s", runtime->name);
+    gp_exam_evidence(exam, env->site, "%s", runtime->entry);
+    gp_exam_why(exam, "CUDA's runtime is in the environment, whatever toolkit is installed: \"CUDA "
+                      "driver version is insufficient for CUDA runtime version\" (error 35).");
+    gp_driver_fix_at_least(exam, floor);
+    fix_build(exam, env, &user, nv);
+}
