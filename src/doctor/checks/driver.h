@@ -200,4 +200,7 @@ void gp_driver_check_power(struct gp_exam *exam);
  */
 bool gp_driver_report_tlp(struct gp_exam *exam);
 
+/* driver_rtd3.c: rules that keep a laptop's GPU from being powered off */
+void gp_driver_check_rtd3(struct gp_exam *exam);
+
 #endif

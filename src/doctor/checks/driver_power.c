@@ -515,6 +515,7 @@ void gp_driver_check_power(struct gp_exam *exam)
 {
     check_suspend(exam);
     check_boost(exam);
+    gp_driver_check_rtd3(exam);
 }
 
 /* ---- turned off ---- */
