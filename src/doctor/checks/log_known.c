@@ -97,6 +97,10 @@ static void check_known(struct gp_exam *exam)
         if (is_told(exam, known) || is_past(exam, known) ||
             !gp_explain_line(&exam->arena, known->text, &e))
             continue;
+        if (gp_log_report_early(exam, known)) {
+            shown++;
+            continue;
+        }
         enum gp_verdict verdict = known->verdict;
         if ((verdict == GP_VERDICT_FAIL && is_well(exam)) ||
             (verdict == GP_VERDICT_INFO && known->times >= MANY))

@@ -18,4 +18,8 @@ enum gp_verdict gp_log_show_verdict(const struct gp_kmsg *k);
 /* Adds a line of the kernel as evidence, with its time and how often it was repeated. */
 void gp_log_show_line(struct gp_exam *exam, const struct gp_log_line *line);
 
+/* log_early.c: reports a service that found no GPU because it was started before NVIDIA's driver
+ * was loaded; false: this line tells no such thing. */
+bool gp_log_report_early(struct gp_exam *exam, const struct gp_log_known *known);
+
 #endif

@@ -211,12 +211,15 @@ static void take_lines(const struct gp_sdjournal *journal, const char *unit, con
 {
     char text[LINE_SIZE];
     const char *line;
+    uint64_t us = 0;
     size_t length, n, head = put_name(journal, text, sizeof(text) / 2);
+    unsigned char boot[16]; /* without it, only entries of the boot of this system have a time */
+    (void)journal->api.get_monotonic_usec(journal->j, &us, boot);
     const char *message = gp_sdjournal_field(journal, "MESSAGE", &length);
     struct gp_lines lines = gp_lines_of(message, message ? length : 0);
     for (size_t i = 0; i < ENTRY_LINES && gp_lines_next(&lines, &line, &n); i++) {
         (void)snprintf(text + head, sizeof(text) - head, "%.*s", (int)n, line);
-        take(&(struct gp_journal_line){text, unit, where}, argument);
+        take(&(struct gp_journal_line){text, unit, where, us}, argument);
     }
 }
 

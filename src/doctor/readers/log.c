@@ -80,6 +80,20 @@ static void keep(struct reader *r, const char *text, const struct gp_kmsg *k)
     log->count++;
 }
 
+static void note_loaded(struct reader *r, const struct gp_kmsg *k)
+{
+    struct gp_log_loaded *loaded = &r->log->loaded;
+    if (k->clock != GP_KMSG_SINCE_BOOT)
+        return;
+    if (!loaded->text)
+        loaded->first_ns = k->time_ns;
+    loaded->last_ns = k->time_ns;
+    loaded->text = gp_exam_text(r->exam, "%.*s", TEXT_SIZE, k->body);
+    loaded->where = r->number
+                        ? gp_exam_text(r->exam, "%s:%llu", r->path, (unsigned long long)r->number)
+                        : r->path;
+}
+
 static void take_line(struct reader *r, const char *text)
 {
     struct gp_kmsg k;
@@ -92,9 +106,12 @@ static void take_line(struct reader *r, const char *text)
     if (k.kind == GP_KMSG_BOOT) {
         r->log->known_count = 0;
         r->log->count = 0; /* the earlier boot is over */
+        r->log->loaded = (struct gp_log_loaded){0};
         r->subject[0] = '\0';
         return;
     }
+    if (k.kind == GP_KMSG_LOADED)
+        note_loaded(r, &k);
     if (k.bus_id[0])
         memcpy(r->subject, k.bus_id, sizeof(r->subject));
     else if (k.kind == GP_KMSG_SUBJECT || k.kind == GP_KMSG_LEGACY)

@@ -31,9 +31,16 @@ struct gp_log_known {
     const char *text, *path, *where;
     char address[GP_KMSG_BUS_ID]; /* of the device in the text; "" */
     unsigned long long times;
-    bool is_shared;  /* users could have written it */
-    bool is_told;    /* a check has reported it */
-    bool is_general; /* it says that something failed, others why */
+    uint64_t since_boot_ns; /* of a line in the journal; 0: unknown */
+    bool is_shared;         /* users could have written it */
+    bool is_told;           /* a check has reported it */
+    bool is_general;        /* it says that something failed, others why */
+};
+
+/* That NVIDIA's module was loaded, as a kernel log with times since boot tells. */
+struct gp_log_loaded {
+    const char *text, *where;   /* of the last time; NULL: it is not told */
+    uint64_t first_ns, last_ns; /* since boot */
 };
 
 struct gp_log {
@@ -45,6 +52,7 @@ struct gp_log {
     struct gp_log_known *known;
     size_t known_count;
     uint64_t first_ns; /* since boot: the first line that has such a time; 0: none has */
+    struct gp_log_loaded loaded;
     bool is_cut;       /* lines were dropped, or not read */
 };
 

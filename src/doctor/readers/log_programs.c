@@ -105,6 +105,7 @@ void gp_log_keep_known(struct gp_exam *exam, struct gp_log *log, struct gp_log_p
                               .path = place.path,
                               .where = where,
                               .times = 1,
+                              .since_boot_ns = place.since_boot_ns,
                               .is_shared = gp_log_is_shared(place.path),
                               .is_general = gp_entry_is_generic(weight)};
     memcpy(log->known[log->known_count - 1].address, address, sizeof(address));
@@ -332,11 +333,12 @@ static bool is_service_for_cpu(struct gp_exam *exam, const char *unit)
 static void take_printed(const struct gp_journal_line *line, void *argument)
 {
     struct target *to = argument;
+    struct gp_log_place place = {line->where, 0, line->since_boot_us * GP_NS_PER_US};
     size_t first = to->log->known_count;
     if (line->unit != to->unit)
         to->is_for_cpu = is_service_for_cpu(to->exam, line->unit);
     to->unit = line->unit;
-    gp_log_keep_known(to->exam, to->log, (struct gp_log_place){line->where, 0}, line->text);
+    gp_log_keep_known(to->exam, to->log, place, line->text);
     if (to->is_for_cpu)
         lower_tried(to->log, first, true);
     for (size_t i = first; i < to->log->known_count; i++)

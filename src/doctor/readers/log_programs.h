@@ -7,6 +7,7 @@
 struct gp_log_place {
     const char *path; /* a file, or a command that shows the line; the same pointer for all lines */
     uint64_t line;    /* its number; 0: unknown */
+    uint64_t since_boot_ns; /* likewise */
 };
 
 /* Keeps a line that is a finding by itself; of each error on a device the first one, and how often
