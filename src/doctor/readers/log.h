@@ -53,7 +53,7 @@ struct gp_log {
     size_t known_count;
     uint64_t first_ns; /* since boot: the first line that has such a time; 0: none has */
     struct gp_log_loaded loaded;
-    bool is_cut;       /* lines were dropped, or not read */
+    bool is_cut; /* lines were dropped, or not read */
 };
 
 /* Opens the first file that can be a kernel log, for non-blocking reads: a descriptor, or −errno.
