@@ -7,6 +7,7 @@
 #include "doctor/readers/toolkit.h"
 #include "doctor/version.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -111,14 +112,59 @@ static void check_conda(struct gp_exam *exam)
                version);
 }
 
-static const char gl_mark[] = "org.freedesktop.Platform.GL.nvidia-";
+static const char gl_mark[] = "org.freedesktop.Platform.GL.nvidia-",
+                  gl32_mark[] = "org.freedesktop.Platform.GL32.nvidia-";
 
 /* What all installations of Flatpak have; the programs of one use the runtimes of the others. */
 struct flatpak {
     const char *folder, *other; /* where a copy of another version is */
     const char *mesa;           /* where Mesa's libraries are */
-    bool has_copy, has_programs;
+    const char *broken,
+        *name; /* the files of a copy without its libraries, and what it is called */
+    bool has_copy, has_programs, is_of_user;
 };
+
+static bool has_libraries(struct gp_exam *exam, const char *folder)
+{
+    char **found;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &found);
+    for (long i = 0; i < n; i++)
+        if (strstr(found[i], "nvidia"))
+            return true;
+    return false;
+}
+
+/* A copy unpacks NVIDIA's installer into files/extra, and has a link files/lib into it: nothing
+ * else is searched in the sandbox. */
+static bool is_broken(struct gp_exam *exam, const char *files)
+{
+    const char *lib = gp_exam_text(exam, "%s/lib", files);
+    const char *extra = gp_exam_text(exam, "%s/extra/lib", files);
+    char target[GP_PATH_SIZE];
+    struct stat st;
+    if (gp_files_stat(&exam->files, lib, &st) != -ENOENT)
+        return false;
+    return has_libraries(exam, extra) || gp_files_link(&exam->files, lib, target);
+}
+
+/* "runtime/NAME/x86_64/1.4/active/files" */
+static void look_at_copy(struct gp_exam *exam, const char *copy, struct flatpak *all)
+{
+    char **archs, **branches;
+    long n = gp_files_list(&exam->files, &exam->arena, copy, &archs);
+    for (long i = 0; i < n; i++) {
+        const char *folder = gp_exam_text(exam, "%s/%s", copy, archs[i]);
+        long m = gp_files_list(&exam->files, &exam->arena, folder, &branches);
+        for (long k = 0; k < m && !all->broken; k++) {
+            const char *files = gp_exam_text(exam, "%s/%s/active/files", folder, branches[k]);
+            if (!is_broken(exam, files))
+                continue;
+            all->broken = files;
+            all->name = strrchr(copy, '/') + 1;
+            all->is_of_user = strncmp(copy, "/var/", 5) != 0;
+        }
+    }
+}
 
 static void look_at_runtimes(struct gp_exam *exam, const char *folder, const char *version,
                              struct flatpak *all)
@@ -129,6 +175,9 @@ static void look_at_runtimes(struct gp_exam *exam, const char *folder, const cha
     for (long i = 0; i < n; i++) {
         if (strcmp(found[i], "org.freedesktop.Platform.GL.default") == 0 && !all->mesa)
             all->mesa = runtimes;
+        if (strcmp(found[i], gp_exam_text(exam, "%s%s", gl_mark, version)) == 0 ||
+            strcmp(found[i], gp_exam_text(exam, "%s%s", gl32_mark, version)) == 0)
+            look_at_copy(exam, gp_exam_text(exam, "%s/%s", runtimes, found[i]), all);
         if (strncmp(found[i], gl_mark, strlen(gl_mark)) != 0)
             continue;
         all->has_copy = all->has_copy || strcmp(found[i] + strlen(gl_mark), version) == 0;
@@ -172,6 +221,47 @@ static bool fix_without_flathub(struct gp_exam *exam, const char *name)
     return true;
 }
 
+/* The copy is there, but not what the sandbox looks for: Flathub's build of it was faulty, or files
+ * are lost. */
+static void report_broken(struct gp_exam *exam, const struct flatpak *all)
+{
+    char target[GP_PATH_SIZE];
+    const char *lib = gp_exam_text(exam, "%s/lib", all->broken);
+    const char *sudo = all->is_of_user ? "" : "sudo ", *user = all->is_of_user ? "--user " : "";
+    bool is_link = gp_files_link(&exam->files, lib, target);
+    gp_exam_report(exam, all->has_programs ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "Flatpak's copy of the driver's libraries is defective: %s has no lib",
+                   all->name);
+    if (is_link)
+        gp_exam_evidence(exam, lib, "links to %s, which does not exist", target);
+    else {
+        gp_exam_evidence(exam, lib, "missing");
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/extra/lib", all->broken),
+                         "has the libraries, to which lib must link");
+    }
+    gp_exam_why(exam,
+                "Programs from Flatpak search only this directory, and so do not find the "
+                "driver: they draw on the CPU, or fail. The copy has the driver's version, "
+                "but %s.",
+                is_link ? "its files are incomplete" : "this build of it is faulty");
+    if (is_link)
+        gp_exam_command(exam, "", "%sflatpak repair%s", sudo, all->is_of_user ? " --user" : "");
+    else
+        gp_exam_command(exam, "get the build with the correction, if it is published",
+                        "flatpak update %s", gp_exam_quoted(exam, all->name));
+    gp_exam_command(exam, "if it is still defective: install it again",
+                    "flatpak install %s--reinstall flathub %s", user,
+                    gp_exam_quoted(exam, all->name));
+    if (is_link)
+        return;
+    gp_exam_command(exam, "if no newer build is published: list the earlier ones",
+                    "flatpak remote-info %s--log flathub %s", user,
+                    gp_exam_quoted(exam, all->name));
+    gp_exam_command(exam, "and go back to the one before, by its commit",
+                    "%sflatpak update %s--commit=COMMIT %s", sudo, user,
+                    gp_exam_quoted(exam, all->name));
+}
+
 /* Flatpak has its own copy of the libraries for each version: "…GL.nvidia-550-54-14". */
 static void check_flatpak(struct gp_exam *exam)
 {
@@ -182,6 +272,8 @@ static void check_flatpak(struct gp_exam *exam)
         *p = *p == '.' ? '-' : *p;
     const struct flatpak all = flatpak_of(exam, version);
     const char *other = all.other;
+    if (all.broken)
+        report_broken(exam, &all);
     if ((!other && !all.mesa) || all.has_copy)
         return;
     /* Another GPU's Mesa may be what its programs are to use. */
