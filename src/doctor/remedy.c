@@ -397,6 +397,9 @@ static const struct gp_remedy_other others[] = {
      "nothing else: the image's initramfs has no copy of what is in /etc (after rpm-ostree "
      "initramfs --enable it has: sudo rpm-ostree upgrade composes it again)",
      NULL},
+    {"ostree", GP_REMEDY_INSTALL_EGL_WAYLAND,
+     "layer the driver's EGL platform for Wayland, then reboot",
+     "sudo rpm-ostree install egl-wayland"},
     {"ostree", GP_REMEDY_INSTALL_AMD_OPENCL, LAYER, "sudo rpm-ostree install rocm-opencl"},
     {"nixos", GP_REMEDY_INSTALL_AMD_OPENCL,
      "after setting, in configuration.nix: hardware.amdgpu.opencl.enable = true;", REBUILD},

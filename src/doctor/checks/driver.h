@@ -150,6 +150,11 @@ bool gp_driver_report_bumblebee(struct gp_exam *exam);
 
 /* driver_gdm.c */
 void gp_driver_check_gdm(struct gp_exam *exam);
+/* Whether GDM is the login screen, and starts its sessions in Wayland where no other is chosen. */
+bool gp_driver_gdm_starts_wayland(struct gp_exam *exam);
+
+/* driver_egl.c: a part of driver.libraries */
+void gp_driver_check_egl(struct gp_exam *exam);
 
 /* driver_xwayland.c: a part of driver.params, for a session of Wayland on NVIDIA's GPU */
 void gp_driver_check_xwayland(struct gp_exam *exam);
@@ -159,6 +164,10 @@ void gp_driver_check_hybrid(struct gp_exam *exam);
 
 /* driver_modes.c */
 void gp_driver_check_modes(struct gp_exam *exam);
+/* The line by which SDDM starts a session of Wayland, next to X11, or its own login screen in it;
+ * NULL: neither, or another GPU can show it. */
+const char *gp_driver_sddm_session(struct gp_exam *exam, const char **ret_place,
+                                   bool *ret_is_login);
 void gp_driver_check_framebuffer(struct gp_exam *exam);
 /* Adds how to have nvidia_drm set modes. */
 void gp_driver_fix_modes(struct gp_exam *exam);

@@ -259,6 +259,30 @@ static const char *wish_for_wayland(struct gp_exam *exam, const struct gdm *gdm)
     return m->gpu_count == m->nvidia_count && !gp_driver_video(exam) ? own_modes(exam) : NULL;
 }
 
+/* Whether a user has chosen a session that only X11 has. */
+static bool has_chosen_x(struct gp_exam *exam)
+{
+    static const char folder[] = "/var/lib/AccountsService/users";
+    static const char *const lines[] = {"Session=gnome-xorg", "Session=ubuntu-xorg",
+                                        "Session=gnome-classic-xorg", "Session=plasmax11"};
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 64; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(lines); k++)
+            if (line_with(exam, gp_exam_text(exam, "%s/%s", folder, names[i]), lines[k]))
+                return true;
+    return false;
+}
+
+bool gp_driver_gdm_starts_wayland(struct gp_exam *exam)
+{
+    if (!is_manager(exam) || !has_modes(exam) ||
+        !gp_driver_has_sessions(exam, "/usr/share/wayland-sessions") || has_chosen_x(exam))
+        return false;
+    const struct gdm gdm = read_gdm(exam);
+    return !gdm.runtime && !gdm.reason && (!gdm.config || gdm.is_on_in_config);
+}
+
 /* ---- the finding ---- */
 
 static void fix_rules(struct gp_exam *exam, const struct gdm *gdm)

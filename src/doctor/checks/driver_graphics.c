@@ -520,4 +520,5 @@ void gp_driver_check_graphics(struct gp_exam *exam)
     check_links(exam);
     check_drm(exam);
     check_wayland(exam);
+    gp_driver_check_egl(exam);
 }

@@ -88,9 +88,8 @@ static const char *greeter_of(struct gp_exam *exam, const char **ret_place)
 
 static const char manager_path[] = "/etc/systemd/system/display-manager.service";
 
-/* The line by which SDDM starts a session of Wayland, next to X11, or its own login screen in it;
- * GDM does not offer one without modes. NULL: neither, or another GPU can show it. */
-static const char *wayland_session(struct gp_exam *exam, const char **ret_place, bool *ret_is_login)
+/* GDM does not offer one without modes. */
+const char *gp_driver_sddm_session(struct gp_exam *exam, const char **ret_place, bool *ret_is_login)
 {
     static const char path[] = "/var/lib/sddm/state.conf";
     char manager[GP_PATH_SIZE];
@@ -181,7 +180,7 @@ void gp_driver_check_modes(struct gp_exam *exam)
          "Without an X server only Wayland can show it, which finds no screen to draw on.", wiki}};
     const char *place = "", *video = gp_driver_video(exam), *shell = gp_driver_compositor(exam);
     bool is_login = false;
-    const char *session = wayland_session(exam, &place, &is_login);
+    const char *session = gp_driver_sddm_session(exam, &place, &is_login);
     const char *login = shell || session ? NULL : login_without_x(exam);
     bool is_needed = video || shell || session || login;
     char value[8];
