@@ -236,14 +236,35 @@ static bool find_screens(struct gp_exam *exam, const char **ret_firmware, const 
     return *ret_firmware && *ret_monitor;
 }
 
+/* A compositor that is installed, and uses all screens that there are; NULL: there is none, or the
+ * session is one of X11. */
+static const char *installed_user(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/run/current-system/sw/bin/kwin_wayland",
+                                        "/run/current-system/sw/bin/Hyprland",
+                                        "/run/current-system/sw/bin/sway",
+                                        "/run/current-system/sw/bin/niri",
+                                        "/usr/bin/kwin_wayland",
+                                        NULL};
+    const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
+    const char *shell = gp_driver_compositor(exam);
+    if (type && strcmp(type, "x11") == 0)
+        return NULL;
+    return shell ? shell : gp_files_first(&exam->files, paths);
+}
+
 /* What shows that a compositor of Wayland uses all screens that there are; NULL: nothing does, or
- * its file says what to do with the firmware's. */
-static const char *all_screens_user(struct gp_exam *exam)
+ * its file says what to do with the firmware's. `ret_may`: one is installed that would. */
+static const char *all_screens_user(struct gp_exam *exam, const char **ret_may)
 {
     static const char *const programs[] = {"Hyprland", "sway",         "niri",       "labwc",
                                            "river",    "kwin_wayland", "cosmic-comp"};
     static const char *const files[] = {"hypr/hyprland.conf", "sway/config", "niri/config.kdl"};
-    const char *home = gp_machine_variable(&exam->machine, "HOME"), *text;
+    static const char *const x_servers[] = {"/run/current-system/sw/bin/Xorg",
+                                            "/run/current-system/sw/bin/X", NULL};
+    const char *home = gp_machine_variable(&exam->machine, "HOME"), *text, *place;
+    bool is_login = false;
+    *ret_may = NULL;
     for (size_t i = 0; i < GP_ARRAY_LEN(files) && home; i++)
         if ((text = gp_files_text(&exam->files, &exam->arena,
                                   gp_exam_text(exam, "%s/.config/%s", home, files[i]), 1 << 18,
@@ -254,7 +275,17 @@ static const char *all_screens_user(struct gp_exam *exam)
         if (gp_machine_runs(&exam->files, programs[i]))
             return gp_exam_text(exam, "%s runs", programs[i]);
     const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
-    return type && strcmp(type, "wayland") == 0 ? "XDG_SESSION_TYPE is wayland" : NULL;
+    if (type && strcmp(type, "wayland") == 0)
+        return "XDG_SESSION_TYPE is wayland";
+    const char *shell = *ret_may = installed_user(exam);
+    if (!shell)
+        return NULL;
+    const char *session = gp_driver_sddm_session(exam, &place, &is_login);
+    if (session)
+        return gp_exam_text(exam, "%s has %s", place, session);
+    return has_x(exam) || gp_files_first(&exam->files, x_servers)
+               ? NULL
+               : gp_exam_text(exam, "%s is present, without X11", shell);
 }
 
 /* The file of modprobe.d that has this for nvidia_drm; NULL: none. */
@@ -280,32 +311,41 @@ static const char *file_with_option(struct gp_exam *exam, const char *option)
 void gp_driver_check_framebuffer(struct gp_exam *exam)
 {
     char modes[8], own[8], line[4096];
-    const char *firmware, *monitor, *user;
+    const char *firmware, *monitor, *may;
     bool is_off = gp_files_line(&exam->files, "/sys/module/nvidia_drm/parameters/modeset", modes,
                                 sizeof(modes)) &&
                   gp_files_line(&exam->files, fbdev_path, own, sizeof(own)) && modes[0] == 'Y' &&
                   own[0] == 'N';
     if (!is_off || !gp_driver_shows_screen(&exam->machine) ||
-        !find_screens(exam, &firmware, &monitor) || !(user = all_screens_user(exam)) ||
-        file_with_option(exam, "fbdev=0") ||
+        !find_screens(exam, &firmware, &monitor) || file_with_option(exam, "fbdev=0") ||
         (gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) &&
          strstr(line, "drm.fbdev=0")))
         return;
+    const char *user = all_screens_user(exam, &may);
+    if (!user && !may)
+        return;
     const char *file = file_with_option(exam, "fbdev=1");
     gp_exam_report(
-        exam, GP_VERDICT_WARN,
+        exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO,
         "the firmware's framebuffer stays as an invisible second screen: nvidia_drm has not "
         "replaced it");
     gp_exam_evidence(exam, fbdev_path, "N");
     gp_exam_evidence(exam, firmware, "connected");
     gp_exam_evidence(exam, monitor, "connected");
-    gp_exam_evidence(exam, "the session", "%s", user);
+    if (user)
+        gp_exam_evidence(exam, "the session", "%s", user);
+    else
+        gp_exam_evidence(exam, may, "present");
     if (file)
         gp_exam_evidence(exam, file, "fbdev=1, which is not in effect");
     gp_exam_why(
         exam,
-        "The compositor of Wayland uses it, too: the desktop is slow, or windows open on it.");
-    if (!file)
+        "The compositor of Wayland uses it, too: the desktop is slow or stays black, or windows "
+        "open on it.");
+    if (!file && strcmp(exam->machine.distro_id, "nixos") == 0)
+        gp_exam_advice(exam,
+                       "in configuration.nix: boot.kernelParams = [ \"nvidia-drm.fbdev=1\" ];");
+    else if (!file)
         gp_exam_module_setting(exam, "have it replaced", "nvidia-fbdev.conf",
                                "options nvidia-drm fbdev=1");
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
