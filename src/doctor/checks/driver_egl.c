@@ -7,9 +7,11 @@
 
 #include <string.h>
 
-/* Newer drivers have a second one; each suffices. */
-static const char *const platforms[] = {"libnvidia-egl-wayland.so.1",
-                                        "libnvidia-egl-wayland2.so.1"};
+/* The second one replaces the first for the drivers that it works with; each suffices. */
+static const struct {
+    const char *library;
+    unsigned since;
+} platforms[] = {{"libnvidia-egl-wayland.so.1", 0}, {"libnvidia-egl-wayland2.so.1", 560}};
 
 /* A file that registers one of them, wherever that is. */
 static bool is_registered(struct gp_exam *exam)
@@ -63,14 +65,15 @@ void gp_driver_check_egl(struct gp_exam *exam)
         !gp_system_has_driver_library(exam, "libEGL_nvidia.so.0") || is_registered(exam))
         return;
     for (size_t i = 0; i < GP_ARRAY_LEN(platforms); i++)
-        if (gp_system_has_driver_library(exam, platforms[i]))
+        if (gp_version_major(m->driver) >= platforms[i].since &&
+            gp_system_has_driver_library(exam, platforms[i].library))
             return;
     if (!(user = wayland_user(exam)))
         return;
     gp_exam_report(
         exam, GP_VERDICT_WARN,
         "programs of Wayland cannot draw on the GPU: the driver's egl-wayland is not installed");
-    gp_exam_evidence(exam, platforms[0], "not in any library directory");
+    gp_exam_evidence(exam, platforms[0].library, "not in any library directory");
     gp_exam_evidence(exam, sibling, "present");
     gp_exam_evidence(exam, "the desktop", "%s", user);
     gp_exam_why(exam, "The driver needs it for each window of Wayland: without it the session "
