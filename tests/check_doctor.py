@@ -43,6 +43,13 @@ def ldcache(lines):
     return head + entries + strings
 
 
+def repeated(lines):
+    """The lines, with those of the form "NUMBER times LINE" as often as that."""
+    for line in lines:
+        times, word, rest = line.partition(" times ")
+        yield from [rest] * int(times) if word and times.isdigit() else [line]
+
+
 def exported(lines):
     """A journal in systemd's export format, of lines "SECONDS WHO: TEXT" since boot.
 
@@ -51,7 +58,7 @@ def exported(lines):
     "obs@1000", or of a service that runs as one "x.service@1000"; "boot" begins the next boot.
     """
     boot, number = 1, 0
-    for line in lines:
+    for line in repeated(lines):
         if line == "boot":
             boot += 1
             continue
@@ -75,6 +82,9 @@ def exported(lines):
             fields |= {"_UID": user or 0, "_PID": 1 if is_init else 700, "_SYSTEMD_UNIT": service,
                        "SYSLOG_IDENTIFIER": "systemd" if is_init else service.partition(".")[0],
                        "_SYSTEMD_INVOCATION_ID": f"{int(start or 1):032x}"}
+        unit = re.search(r"\S+\.service", text)
+        if who == "init.scope" and unit:
+            fields["UNIT"] = unit[0].rstrip(":")
         fields["_COMM"] = fields["SYSLOG_IDENTIFIER"]
         yield "".join(f"{key}={value}\n" for key, value in fields.items()) + "\n"
 

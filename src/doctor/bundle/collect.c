@@ -30,7 +30,7 @@ static void hide_users(struct gp_redactor *r, struct gp_exam *exam)
     }
     struct gp_account_line account;
     for (char *text = gp_accounts_text(exam); gp_accounts_next(&text, &account);)
-        if (gp_account_is_person(&account))
+        if (gp_account_is_person(account.user))
             gp_redact_user(r, account.name);
 }
 

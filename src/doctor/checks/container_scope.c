@@ -58,7 +58,7 @@ static const char *last_of(const char *text, const char *id)
 static const char *reload_after(struct gp_exam *exam, const char *id)
 {
     struct gp_syslog logs[GP_SYSLOGS];
-    size_t count = gp_syslogs(exam, "docker.service,containerd.service", logs);
+    size_t count = gp_syslogs(exam, "init.scope,docker.service,containerd.service", logs);
     for (size_t i = 0; i < count; i++) {
         const char *start = last_of(logs[i].text, id);
         const char *reload = start ? strstr(start, "systemd[1]: Reloading.") : NULL;

@@ -241,7 +241,7 @@ static bool report_hanging(struct gp_exam *exam, const char *params_path, const 
         strstr(params, "UseKernelSuspendNotifiers: 1") || (text && strstr(text, "\nexit 0")))
         return false;
     struct gp_syslog logs[GP_SYSLOGS];
-    size_t count = gp_syslogs(exam, "nvidia-suspend.service,nvidia-resume.service", logs);
+    size_t count = gp_syslogs(exam, "init.scope", logs);
     for (size_t i = 0; i < count * GP_ARRAY_LEN(sleep_units); i++) {
         const struct sleep_unit *unit = &sleep_units[i % GP_ARRAY_LEN(sleep_units)];
         const struct gp_syslog *log = &logs[i / GP_ARRAY_LEN(sleep_units)];

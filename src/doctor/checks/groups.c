@@ -268,34 +268,11 @@ static const char *check(struct gp_exam *exam, const struct service *service, co
     return user;
 }
 
-/* Whether a text has one of these words, and then a space or nothing. */
-static bool has_one(const char *text, const char *const *words)
-{
-    for (; *words; words++) {
-        const char *found = strstr(text, *words);
-        if (found && strchr(" \t\"'\r\n", found[strlen(*words)])) /* or its end */
-            return true;
-    }
-    return false;
-}
-
-/* Whether a variable or an option of the unit keeps the program on the CPU. */
-static bool is_for_cpu(struct gp_exam *exam, const char *unit)
-{
-    static const char *const hidden[] = {"CUDA_VISIBLE_DEVICES=", "CUDA_VISIBLE_DEVICES=-1", NULL},
-                             *const options[] = {"-ngl 0", "--n-gpu-layers 0", "--gpu-layers 0",
-                                                 NULL};
-    const char *set = gp_service_list(exam, unit, "Environment");
-    const char *command = gp_service_value(exam, unit, "ExecStart");
-    return strstr(set, "OLLAMA_LLM_LIBRARY=cpu") || has_one(set, hidden) ||
-           (command && has_one(command, options));
-}
-
 void gp_groups_check(struct gp_exam *exam)
 {
     const char *told = "";
     for (size_t i = 0; i < GP_ARRAY_LEN(services); i++)
-        if (is_judged(exam, &services[i]) && !is_for_cpu(exam, services[i].unit) &&
+        if (is_judged(exam, &services[i]) && !gp_service_is_for_cpu(exam, services[i].unit) &&
             !gp_sandbox_check(exam, services[i].unit, services[i].computes) &&
             exam->machine.nvidia_count == 0) {
             const char *user = check(exam, &services[i], told);

@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below FIRST_USER are accounts of services, and from FIRST_DYNAMIC to LAST_DYNAMIC those that
- * systemd makes for them; NOBODY is nobody's. */
-enum { FIRST_USER = 1000, FIRST_DYNAMIC = 61184, LAST_DYNAMIC = 65519, NOBODY = 65534, FIELDS = 7 };
+enum { FIRST_USER = 1000, NOBODY = 65534, FIELDS = 7 };
+
+/* From FIRST_USER on: what systemd makes for login screens and for services (systemd.io/UIDS-GIDS).
+ */
+static const struct {
+    unsigned long first, last;
+} made[] = {{60578, 60705}, {61184, 65519}};
 
 char *gp_accounts_text(struct gp_exam *exam)
 {
@@ -45,8 +49,10 @@ bool gp_accounts_next(char **text, struct gp_account_line *ret)
     return false;
 }
 
-bool gp_account_is_person(const struct gp_account_line *account)
+bool gp_account_is_person(unsigned long user)
 {
-    return account->user >= FIRST_USER && account->user != NOBODY &&
-           (account->user < FIRST_DYNAMIC || account->user > LAST_DYNAMIC);
+    for (size_t i = 0; i < GP_ARRAY_LEN(made); i++)
+        if (user >= made[i].first && user <= made[i].last)
+            return false;
+    return user >= FIRST_USER && user != NOBODY;
 }

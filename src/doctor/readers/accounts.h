@@ -19,7 +19,7 @@ char *gp_accounts_text(struct gp_exam *exam);
  * are left out. False: there is none. */
 bool gp_accounts_next(char **text, struct gp_account_line *ret);
 
-/* Whether it is of a person, rather than root's or of a service. */
-bool gp_account_is_person(const struct gp_account_line *account);
+/* Whether a user is a person, rather than root, a service or a login screen. */
+bool gp_account_is_person(unsigned long user);
 
 #endif

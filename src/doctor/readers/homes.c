@@ -28,8 +28,9 @@ static void add_users(struct gp_exam *exam, struct gp_homes *homes, const char *
 {
     struct gp_account_line account;
     for (char *text = gp_accounts_text(exam); gp_accounts_next(&text, &account);)
-        if (account.home[0] == '/' && (name ? strcmp(account.name, name) == 0
-                                            : account.user == 0 || gp_account_is_person(&account)))
+        if (account.home[0] == '/' &&
+            (name ? strcmp(account.name, name) == 0
+                  : account.user == 0 || gp_account_is_person(account.user)))
             add(exam, homes, account.home);
 }
 

@@ -29,15 +29,33 @@ const char gp_journal_earlier_command[] = "journalctl -k -b -1";
 
 /* ---- the kernel ---- */
 
+/* Since boot; 0: unknown. */
+static uint64_t monotonic_of(const struct gp_sdjournal *journal)
+{
+    uint64_t us = 0;
+    unsigned char boot[16]; /* without it, only entries of the boot of this system have a time */
+    return journal->api.get_monotonic_usec(journal->j, &us, boot) >= 0 ? us : 0;
+}
+
+/* Since 1970; 0: unknown. */
+static uint64_t realtime_of(const struct gp_sdjournal *journal)
+{
+    uint64_t us = 0;
+    return journal->api.get_realtime_usec(journal->j, &us) >= 0 ? us : 0;
+}
+
 /* A message as a record of /dev/kmsg: "4,0,1234567,-;NVRM: Xid …". */
 static void take_record(const struct gp_sdjournal *journal, const char *where,
                         gp_journal_take *take, void *argument)
 {
     char record[LINE_SIZE];
-    uint64_t us = gp_sdjournal_number(journal, "_SOURCE_MONOTONIC_TIMESTAMP");
+    unsigned long source_us;
+    uint64_t us = 0;
     size_t n;
-    if (us == 0)
-        (void)journal->api.get_monotonic_usec(journal->j, &us, NULL);
+    if (gp_sdjournal_number(journal, "_SOURCE_MONOTONIC_TIMESTAMP", &source_us))
+        us = source_us;
+    else
+        us = monotonic_of(journal);
     const char *text = gp_sdjournal_field(journal, "MESSAGE", &n);
     if (!text)
         return;
@@ -58,15 +76,13 @@ static long take_kernel(const struct gp_sdjournal *journal, const char *where, u
                         gp_journal_take *take, void *argument)
 {
     long count = 0;
-    uint64_t us = 0;
     if (!is_match_of_kernel(journal) ||
         journal->api.previous_skip(journal->j, GP_JOURNAL_KERNEL) <= 0)
         return 0;
     do {
-        if (journal->api.get_realtime_usec(journal->j, &us) >= 0 && us >= since_us) {
+        if (realtime_of(journal) >= since_us)
             take_record(journal, where, take, argument);
-            count++;
-        }
+        count++;
     } while (count < GP_JOURNAL_KERNEL && journal->api.next(journal->j) > 0);
     return count;
 }
@@ -82,27 +98,25 @@ long gp_journal_kernel(struct gp_exam *exam, gp_journal_take *take, void *argume
     return r < 0 ? r : count;
 }
 
-/* When this boot began; 0: unknown. */
-static uint64_t find_start(const struct gp_sdjournal *journal)
+/* Goes to the first entry of this boot; false: it was more than a day ago. */
+static bool go_to_boot(const struct gp_sdjournal *journal)
 {
-    uint64_t us = 0;
     return gp_sdjournal_select_boot(journal) && journal->api.seek_head(journal->j) >= 0 &&
-                   journal->api.next(journal->j) > 0 &&
-                   journal->api.get_realtime_usec(journal->j, &us) >= 0
-               ? us
-               : 0;
+           journal->api.next(journal->j) > 0 &&
+           realtime_of(journal) + GP_SDJOURNAL_DAY_US >= journal->last_us;
 }
 
-/* Selects the boot before the one that began then, and goes to its end. */
-static bool select_earlier(const struct gp_sdjournal *journal, uint64_t start_us)
+/* Selects the boot of the entry before this one, and goes to its end. The journal knows the order
+ * of its entries, also where a clock was set in between. */
+static bool select_earlier(const struct gp_sdjournal *journal, uint64_t *ret_last_us)
 {
     size_t n = 0;
     journal->api.flush_matches(journal->j);
-    if (journal->api.seek_realtime_usec(journal->j, start_us - 1) < 0 ||
-        journal->api.previous(journal->j) <= 0)
+    if (journal->api.previous(journal->j) <= 0)
         return false;
+    *ret_last_us = realtime_of(journal);
     const char *id = gp_sdjournal_field(journal, "_BOOT_ID", &n);
-    if (!id)
+    if (!id || *ret_last_us < GP_SDJOURNAL_DAY_US)
         return false;
     const char *wanted = gp_exam_text(journal->exam, "_BOOT_ID=%.*s", (int)n, id);
     return gp_sdjournal_match(journal, wanted) >= 0 && journal->api.seek_tail(journal->j) >= 0;
@@ -111,16 +125,14 @@ static bool select_earlier(const struct gp_sdjournal *journal, uint64_t start_us
 long gp_journal_earlier(struct gp_exam *exam, gp_journal_take *take, void *argument)
 {
     struct gp_sdjournal journal;
+    uint64_t last_us;
     long count = 0;
     int r = gp_sdjournal_open(exam, &journal);
-    uint64_t start_us = r == 0 ? find_start(&journal) : 0;
-    if (r == 0 && (start_us == 0 || journal.last_us > start_us + GP_SDJOURNAL_DAY_US))
-        r = -ENODATA;
-    if (r == 0 && select_earlier(&journal, start_us))
-        count = take_kernel(&journal, gp_journal_earlier_command, start_us - GP_SDJOURNAL_DAY_US,
+    if (r == 0 && go_to_boot(&journal) && select_earlier(&journal, &last_us))
+        count = take_kernel(&journal, gp_journal_earlier_command, last_us - GP_SDJOURNAL_DAY_US,
                             take, argument);
     gp_sdjournal_close(&journal);
-    return r < 0 ? r : count;
+    return r < 0 ? r : count > 0 ? count : -ENODATA;
 }
 
 /* ---- programs ---- */
@@ -135,34 +147,32 @@ static bool is_service(const char *unit, size_t n)
            memcmp(unit, users, users_size) != 0;
 }
 
-static bool is_person(unsigned long user)
-{
-    return gp_account_is_person(&(struct gp_account_line){.user = user});
-}
-
 /* Whether the current entry is of no person, or of the one who asks: jobs of others, of cron or
  * Slurm, print as a part of that service. */
 static bool is_believed(const struct gp_sdjournal *journal)
 {
-    unsigned long user = gp_sdjournal_number(journal, "_UID");
-    return !is_person(user) || user == journal->user;
+    unsigned long user = 0;
+    (void)gp_sdjournal_number(journal, "_UID", &user);
+    return user == journal->user || !gp_account_is_person(user);
 }
 
-/* Programs whose lines repeat what others have said, typed or asked for, by the name of their file.
- */
+/* Programs whose lines repeat what others have said, typed or asked for, or that tell of other
+ * machines, by the names that the kernel has for them: at most 15 characters. */
 static const char quoting[] =
-    "alloy,apache2,atd,auditd,caddy,cron,crond,dbus-broker,dbus-daemon,doas,filebeat,fluent-bit,"
-    "gpulse,gpulse-doctor,haproxy,httpd,journalctl,logcheck,nginx,pkexec,polkitd,promtail,"
-    "rsyslogd,sshd,sshd-auth,sshd-session,su,sudo,syslog-ng,systemd,traefik,vector,zabbix_agentd";
+    "alloy,apache2,atd,auditd,caddy,cockpit-ws,cron,crond,crowdsec,dbus-broker,dbus-daemon,doas,"
+    "fail2ban-server,filebeat,fluent-bit,fluentd,gpulse,gpulse-doctor,grafana-agent,haproxy,httpd,"
+    "journalctl,logcheck,nginx,otelcol,pkexec,polkitd,promtail,rsyslogd,slurmctld,slurmdbd,"
+    "snmptrapd,sshd,sshd-auth,sshd-session,su,sudo,syslog-ng,systemd,telegraf,traefik,vector,"
+    "zabbix_agent2,zabbix_agentd,zabbix_proxy,zabbix_server";
 
 /* Whether the current entry says what its program has found itself. */
 static bool is_own_word(const struct gp_sdjournal *journal)
 {
-    size_t n = 0, id_length = 0;
+    char name[16];
+    size_t n = 0;
     const char *program = gp_sdjournal_field(journal, "_COMM", &n);
-    return !gp_sdjournal_field(journal, "CONTAINER_ID", &id_length) &&
-           !(program &&
-             gp_lines_list_has(quoting, gp_exam_text(journal->exam, "%.*s", (int)n, program)));
+    (void)snprintf(name, sizeof(name), "%.*s", program ? (int)n : 0, program ? program : "");
+    return !gp_lines_list_has(quoting, name) && !gp_sdjournal_field(journal, "CONTAINER_ID", &n);
 }
 
 static const char unit_field[] = "_SYSTEMD_UNIT=";
@@ -170,8 +180,8 @@ static const char unit_field[] = "_SYSTEMD_UNIT=";
 /* Whether there is a new unit of the kind for each connection, login or crash. */
 static bool is_per_call(const char *unit, size_t n)
 {
-    static const char *const starts[] = {
-        "check-mk-agent@", "run-", "sshd-", "sshd@", "systemd-coredump@", "user-runtime-dir@"};
+    static const char *const starts[] = {"check-mk-agent@", "sshd-", "sshd@", "systemd-coredump@",
+                                         "user-runtime-dir@"};
     for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
         if (n > strlen(starts[i]) && memcmp(unit, starts[i], strlen(starts[i])) == 0)
             return true;
@@ -211,10 +221,8 @@ static void take_lines(const struct gp_sdjournal *journal, const char *unit, con
 {
     char text[LINE_SIZE];
     const char *line;
-    uint64_t us = 0;
+    uint64_t us = monotonic_of(journal);
     size_t length, n, head = put_name(journal, text, sizeof(text) / 2);
-    unsigned char boot[16]; /* without it, only entries of the boot of this system have a time */
-    (void)journal->api.get_monotonic_usec(journal->j, &us, boot);
     const char *message = gp_sdjournal_field(journal, "MESSAGE", &length);
     struct gp_lines lines = gp_lines_of(message, message ? length : 0);
     for (size_t i = 0; i < ENTRY_LINES && gp_lines_next(&lines, &line, &n); i++) {
@@ -223,96 +231,128 @@ static void take_lines(const struct gp_sdjournal *journal, const char *unit, con
     }
 }
 
-/* Goes back to the start of a service, or as far as is looked; false: there is no entry. */
-static bool go_to_start(const struct gp_sdjournal *journal)
-{
-    char started[GP_SDJOURNAL_ID] = "";
-    size_t count = 0, n = 0;
-    while (count < UNIT_LINES && journal->api.previous(journal->j) > 0) {
-        const char *start = gp_sdjournal_field(journal, "_SYSTEMD_INVOCATION_ID", &n);
-        if (count > 0 && !gp_lines_is(start, start ? n : 0, started))
-            return journal->api.next(journal->j) > 0;
-        (void)snprintf(started, sizeof(started), "%.*s", start ? (int)n : 0, start ? start : "");
-        count++;
-    }
-    return count > 0;
-}
-
 /* Whether a service works for others, such as docker: a line is about one call, and not about what
  * the service can do since it was started. */
 static bool is_server(struct gp_exam *exam, const char *unit)
 {
-    static const char servers[] = "containerd,cri-docker,crio,docker,incus,k3s,k3s-agent,kubelet,"
-                                  "libvirtd,lxd,podman,rke2-agent,rke2-server,slurmd,"
-                                  "snap.lxd.daemon,virtqemud";
+    static const char servers[] =
+        "buildkit,containerd,cri-docker,crio,docker,gitlab-runner,incus,k3s,k3s-agent,kubelet,"
+        "libvirtd,lxd,nomad,podman,rke2-agent,rke2-server,slurmd,snap.docker.dockerd,"
+        "snap.lxd.daemon,snap.microk8s.daemon-containerd,snap.microk8s.daemon-kubelite,virtqemud";
     int n = (int)(strlen(unit) - strlen(".service"));
     return gp_lines_list_has(servers, gp_exam_text(exam, "%.*s", n, unit));
 }
 
-/* Whether the current entry is of the last day that the journal tells of. */
-static bool is_recent(const struct gp_sdjournal *journal)
+/* A part of the journal of which lines are taken. */
+struct part {
+    const char *unit; /* the service; NULL: a user's programs */
+    const char *where;
+    bool is_of_day;    /* only those of the last day that the journal tells of */
+    bool is_of_person; /* the service is set up to run as one */
+};
+
+static bool is_of_part(const struct gp_sdjournal *journal, const struct part *part)
+{
+    size_t n = 0;
+    const char *unit = gp_sdjournal_field(journal, "_SYSTEMD_UNIT", &n);
+    bool is_of_service = unit && is_service(unit, n);
+    return is_own_word(journal) && is_of_service == (part->unit != NULL) &&
+           (part->is_of_person || is_believed(journal)) &&
+           (!part->is_of_day || realtime_of(journal) + GP_SDJOURNAL_DAY_US >= journal->last_us);
+}
+
+/* Takes at most so many entries from this one on, but none up to that time; returns the time of
+ * the last. */
+static uint64_t take_part(const struct gp_sdjournal *journal, const struct part *part, size_t most,
+                          uint64_t after_us, gp_journal_take *take, void *argument)
 {
     uint64_t us = 0;
-    return journal->api.get_realtime_usec(journal->j, &us) >= 0 &&
-           us + GP_SDJOURNAL_DAY_US >= journal->last_us;
+    size_t count = 0;
+    do {
+        us = realtime_of(journal);
+        if (us > after_us && is_of_part(journal, part))
+            take_lines(journal, part->unit, part->where, take, argument);
+        count++;
+    } while (count < most && journal->api.next(journal->j) > 0);
+    return us;
 }
 
-/* A service's entries from this one on; some are set up to run as a person. */
-static long take_service(const struct gp_sdjournal *journal, const char *unit,
+/* Selects what a service has logged since it was last started, and goes to the first of it. */
+static bool select_start(const struct gp_sdjournal *journal, const char *unit_match)
+{
+    size_t n = 0;
+    if (!gp_sdjournal_select_boot(journal) || gp_sdjournal_match(journal, unit_match) < 0 ||
+        journal->api.previous(journal->j) <= 0)
+        return false;
+    const char *id = gp_sdjournal_field(journal, "_SYSTEMD_INVOCATION_ID", &n);
+    const char *start =
+        id ? gp_exam_text(journal->exam, "_SYSTEMD_INVOCATION_ID=%.*s", (int)n, id) : unit_match;
+    return gp_sdjournal_match(journal, start) >= 0 && journal->api.seek_head(journal->j) >= 0 &&
+           journal->api.next(journal->j) > 0;
+}
+
+/* The beginning, where many say once which GPU they have found, and the end. */
+static void take_service(const struct gp_sdjournal *journal, const char *unit_match,
                          gp_journal_take *take, void *argument)
 {
-    const char *where =
-        gp_exam_text(journal->exam, "journalctl -u %s", gp_exam_quoted(journal->exam, unit));
-    bool is_of_person = gp_service_value(journal->exam, unit, "User") != NULL;
-    bool is_called = is_server(journal->exam, unit);
-    long count = 0;
-    do {
-        if (is_own_word(journal) && (is_of_person || is_believed(journal)) &&
-            (!is_called || is_recent(journal))) {
-            take_lines(journal, unit, where, take, argument);
-            count++;
-        }
-    } while (count < UNIT_LINES && journal->api.next(journal->j) > 0);
-    return count;
+    struct gp_exam *exam = journal->exam;
+    const char *unit = unit_match + sizeof(unit_field) - 1;
+    if (!select_start(journal, unit_match))
+        return;
+    struct part part = {
+        .unit = unit,
+        .where = gp_exam_text(exam, "journalctl -u %s", gp_exam_quoted(exam, unit)),
+        .is_of_day = is_server(exam, unit),
+        .is_of_person = gp_service_value(exam, unit, "User") != NULL,
+    };
+    uint64_t last_us = take_part(journal, &part, UNIT_LINES, 0, take, argument);
+    if (journal->api.seek_tail(journal->j) >= 0 &&
+        journal->api.previous_skip(journal->j, UNIT_LINES) > 0)
+        (void)take_part(journal, &part, UNIT_LINES, last_us, take, argument);
 }
 
-/* What programs that are not services have printed as this user, in the last day. */
-static long take_user(const struct gp_sdjournal *journal, unsigned long user, gp_journal_take *take,
+/* What programs that are not services have printed as this user. */
+static void take_user(const struct gp_sdjournal *journal, unsigned long user, gp_journal_take *take,
                       void *argument)
 {
     const char *wanted = gp_exam_text(journal->exam, "_UID=%lu", user);
-    const char *where = gp_exam_text(journal->exam, "journalctl %s", wanted);
-    long count = 0;
-    if (!gp_sdjournal_select_boot(journal) || gp_sdjournal_match(journal, wanted) < 0 ||
-        journal->api.previous_skip(journal->j, USER_LINES) <= 0)
-        return 0;
-    do {
-        size_t n = 0;
-        const char *unit = gp_sdjournal_field(journal, "_SYSTEMD_UNIT", &n);
-        if (is_recent(journal) && is_own_word(journal) && !is_service(unit, n)) {
-            take_lines(journal, NULL, where, take, argument);
-            count++;
-        }
-    } while (count < USER_LINES && journal->api.next(journal->j) > 0);
-    return count;
+    struct part part = {
+        .where = gp_exam_text(journal->exam, "journalctl %s", wanted),
+        .is_of_day = true,
+    };
+    if (gp_sdjournal_select_boot(journal) && gp_sdjournal_match(journal, wanted) >= 0 &&
+        journal->api.previous_skip(journal->j, USER_LINES) > 0)
+        (void)take_part(journal, &part, USER_LINES, 0, take, argument);
 }
 
-/* The users whose sessions count: who asks, and those of login screens. */
+/* The users whose sessions count: who asks, and those of login screens, by their names, or of the
+ * numbers that systemd gives to them. */
 static size_t list_users(const struct gp_sdjournal *journal, unsigned long ret_users[MOST_USERS])
 {
-    static const char screens[] = "cosmic-greeter,gdm,greetd,greeter,lightdm,sddm";
+    static const char screens[] =
+        "Debian-gdm,cosmic-greeter,gdm,greetd,greeter,lightdm,plasmalogin,sddm";
+    enum { FIRST_SCREEN = 60578, LAST_SCREEN = 60705 };
     struct gp_account_line account;
-    size_t count = 0;
+    const void *data;
+    size_t size, count = 0;
     if (journal->user > 0)
         ret_users[count++] = journal->user;
     for (char *text = gp_accounts_text(journal->exam);
          count < MOST_USERS && gp_accounts_next(&text, &account);)
-        if (gp_lines_list_has(screens, account.name) && !gp_account_is_person(&account))
+        if (gp_lines_list_has(screens, account.name) && !gp_account_is_person(account.user))
             ret_users[count++] = account.user;
+    if (journal->api.query_unique(journal->j, "_UID") < 0)
+        return count;
+    while (count < MOST_USERS && journal->api.enumerate_unique(journal->j, &data, &size) > 0) {
+        const char *digits = gp_exam_text(journal->exam, "%.*s", (int)size, (const char *)data);
+        unsigned long user = strtoul(digits + sizeof("_UID=") - 1, NULL, 10);
+        if (user >= FIRST_SCREEN && user <= LAST_SCREEN)
+            ret_users[count++] = user;
+    }
     return count;
 }
 
-long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argument)
+int gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argument)
 {
     unsigned long users[MOST_USERS];
     const char *units[MOST_UNITS];
@@ -320,15 +360,12 @@ long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argu
     int r = gp_sdjournal_open(exam, &journal);
     size_t unit_count = r == 0 ? list_services(&journal, units) : 0;
     size_t user_count = r == 0 ? list_users(&journal, users) : 0;
-    long count = 0;
     for (size_t i = 0; i < unit_count; i++)
-        if (gp_sdjournal_select_boot(&journal) && gp_sdjournal_match(&journal, units[i]) >= 0 &&
-            go_to_start(&journal))
-            count += take_service(&journal, units[i] + sizeof(unit_field) - 1, take, argument);
+        take_service(&journal, units[i], take, argument);
     for (size_t i = 0; i < user_count; i++)
-        count += take_user(&journal, users[i], take, argument);
+        take_user(&journal, users[i], take, argument);
     gp_sdjournal_close(&journal);
-    return r < 0 ? r : count;
+    return r;
 }
 
 /* ---- as a syslog ---- */
@@ -336,44 +373,67 @@ long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argu
 /* "2026-11-25T10:00:00+00:00 HOST "; returns the length. */
 static size_t put_time(const struct gp_sdjournal *journal, char *buf, size_t size)
 {
-    uint64_t us = 0;
     struct tm tm;
     size_t host_length = 0;
     const char *host = gp_sdjournal_field(journal, "_HOSTNAME", &host_length);
-    (void)journal->api.get_realtime_usec(journal->j, &us);
-    time_t time = (time_t)(us / 1000000);
+    time_t time = (time_t)(realtime_of(journal) / 1000000);
     size_t n = gmtime_r(&time, &tm) ? strftime(buf, size, "%Y-%m-%dT%H:%M:%S+00:00 ", &tm) : 0;
     int m = snprintf(buf + n, size - n, "%.*s ", (int)host_length, host ? host : "");
     return m < 0 || (size_t)m >= size - n ? n : n + (size_t)m;
 }
 
-/* Appends an entry's lines; false: there is no more room. */
-static bool put_entry(const struct gp_sdjournal *journal, char *text, size_t *length)
+/* Drops the older half where there is no room for so much. */
+static void make_room(char *text, size_t *length, size_t size)
+{
+    if (*length + size < MOST_TEXT)
+        return;
+    const char *half = memchr(text + *length / 2, '\n', *length - *length / 2);
+    size_t from = half ? (size_t)(half + 1 - text) : *length;
+    *length -= from;
+    memmove(text, text + from, *length);
+}
+
+static void put_line(char *text, size_t *length, const char *head, size_t head_length,
+                     const char *line, size_t n)
+{
+    if (n > LINE_SIZE)
+        n = LINE_SIZE;
+    make_room(text, length, head_length + n + 1);
+    memcpy(text + *length, head, head_length);
+    memcpy(text + *length + head_length, line, n);
+    *length += head_length + n;
+    text[(*length)++] = '\n';
+}
+
+/* Appends an entry's lines. */
+static void put_entry(const struct gp_sdjournal *journal, char *text, size_t *length)
 {
     char head[512];
     size_t size = 0, n, head_length = put_time(journal, head, sizeof(head) / 2);
     head_length += put_name(journal, head + head_length, sizeof(head) / 2);
     const char *line, *message = gp_sdjournal_field(journal, "MESSAGE", &size);
     struct gp_lines lines = gp_lines_of(message, message ? size : 0);
-    for (size_t i = 0; i < ENTRY_LINES && gp_lines_next(&lines, &line, &n); i++) {
-        if (*length + head_length + n + 2 > MOST_TEXT)
-            return false;
-        memcpy(text + *length, head, head_length);
-        memcpy(text + *length + head_length, line, n);
-        *length += head_length + n;
-        text[(*length)++] = '\n';
-    }
-    return true;
+    for (size_t i = 0; i < ENTRY_LINES && gp_lines_next(&lines, &line, &n); i++)
+        put_line(text, length, head, head_length, line, n);
 }
 
-/* The matches select these units. */
+/* Selects one unit's lines, and those of systemd about it; alternatives to what is selected. */
+static bool select_unit(const struct gp_sdjournal *journal, const char *unit)
+{
+    return journal->api.add_disjunction(journal->j) >= 0 &&
+           gp_sdjournal_match(journal, gp_exam_text(journal->exam, "%s%s", unit_field, unit)) >=
+               0 &&
+           journal->api.add_disjunction(journal->j) >= 0 &&
+           gp_sdjournal_match(journal, gp_exam_text(journal->exam, "UNIT=%s", unit)) >= 0 &&
+           gp_sdjournal_match(journal, "_PID=1") >= 0;
+}
+
 static bool select_units(const struct gp_sdjournal *journal, const char *units)
 {
     journal->api.flush_matches(journal->j);
     for (const char *p = units; *p; p += *p == ',') {
         size_t n = strcspn(p, ",");
-        if (gp_sdjournal_match(journal,
-                               gp_exam_text(journal->exam, "%s%.*s", unit_field, (int)n, p)) < 0)
+        if (!select_unit(journal, gp_exam_text(journal->exam, "%.*s", (int)n, p)))
             return false;
         p += n;
     }
@@ -391,19 +451,20 @@ static bool is_next_boot(const struct gp_sdjournal *journal, char boot[GP_SDJOUR
     return is_other;
 }
 
-/* The selected entries. */
+/* The entries from this one on. */
 static size_t put_entries(const struct gp_sdjournal *journal, char *text)
 {
-    static const char next[] = "kernel: Linux version\n";
+    static const char booted[] = "kernel: Linux version";
     char boot[GP_SDJOURNAL_ID] = "";
     size_t length = 0;
     do {
-        if (is_next_boot(journal, boot) && length + sizeof(next) < MOST_TEXT) {
-            memcpy(text + length, next, sizeof(next) - 1);
-            length += sizeof(next) - 1;
-        }
-    } while ((!is_believed(journal) || put_entry(journal, text, &length)) &&
-             journal->api.next(journal->j) > 0);
+        if (is_next_boot(journal, boot))
+            put_line(text, &length, "", 0, booted, sizeof(booted) - 1);
+        if (is_believed(journal))
+            put_entry(journal, text, &length);
+    } while (journal->api.next(journal->j) > 0);
+    if (strcmp(boot, strchr(journal->boot, '=') + 1) != 0) /* nothing is of this one */
+        put_line(text, &length, "", 0, booted, sizeof(booted) - 1);
     text[length] = '\0';
     return length;
 }

@@ -32,14 +32,16 @@ extern const char gp_journal_earlier_command[];
 long gp_journal_earlier(struct gp_exam *exam, gp_journal_take *take, void *argument);
 
 /* What the services have printed since each was last started, and in the last day, since boot, the
- * programs of the user who asks, and login screens; of each of these the end, oldest first. Left
- * out are other users' programs, those that quote what others say, such as sshd, containers, whose
- * engines have logs of their own, and of such engines all but the last day. Otherwise likewise. */
-long gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argument);
+ * programs of the user who asks, and login screens; of a service the beginning and the end, of the
+ * others the end, oldest first. Left out are other users' programs, those that quote what others
+ * say, such as sshd, containers, whose engines have logs of their own, and of such engines all but
+ * the last day. 0 or −errno, likewise. */
+int gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argument);
 
-/* What these units (a comma list) have logged, in earlier boots, too, as in a syslog: its last MiB,
- * oldest first; a line "kernel: Linux version" begins each further boot. systemd itself is
- * "init.scope". NULL: nothing, or it cannot be read. In the exam's arena. */
+/* What these units (a comma list) have logged, and systemd about them, in earlier boots, too, as in
+ * a syslog: its last MiB, oldest first; a line "kernel: Linux version" begins each further boot.
+ * All that systemd says is of "init.scope". NULL: nothing, or it cannot be read. In the exam's
+ * arena. */
 char *gp_journal_text(struct gp_exam *exam, const char *units, size_t *ret_length);
 
 #endif

@@ -94,6 +94,19 @@ static void note_loaded(struct reader *r, const struct gp_kmsg *k)
                         : r->path;
 }
 
+/* Keeps a line about GPUs if it is notable, for the GPU that it or those before it name. */
+static void keep_notable(struct reader *r, const char *text, struct gp_kmsg *k)
+{
+    if (k->bus_id[0])
+        memcpy(r->subject, k->bus_id, sizeof(r->subject));
+    else if (k->kind == GP_KMSG_SUBJECT || k->kind == GP_KMSG_LEGACY)
+        r->subject[0] = '\0'; /* matches a GPU without an address */
+    else
+        memcpy(k->bus_id, r->subject, sizeof(k->bus_id));
+    if (gp_kmsg_is_notable(k->kind))
+        keep(r, text, k);
+}
+
 static void take_line(struct reader *r, const char *text)
 {
     struct gp_kmsg k;
@@ -112,14 +125,7 @@ static void take_line(struct reader *r, const char *text)
     }
     if (k.kind == GP_KMSG_LOADED)
         note_loaded(r, &k);
-    if (k.bus_id[0])
-        memcpy(r->subject, k.bus_id, sizeof(r->subject));
-    else if (k.kind == GP_KMSG_SUBJECT || k.kind == GP_KMSG_LEGACY)
-        r->subject[0] = '\0'; /* matches a GPU without an address */
-    else
-        memcpy(k.bus_id, r->subject, sizeof(k.bus_id));
-    if (gp_kmsg_is_notable(k.kind))
-        keep(r, text, &k);
+    keep_notable(r, text, &k);
 }
 
 /* ---- sources ---- */
@@ -269,7 +275,9 @@ static void read_kernel(struct gp_exam *exam, struct gp_log *log)
     log->error = fd < 0 ? fd : 0;
     if (is_device)
         read_opened(exam, log, path, fd);
-    if ((!is_device || log->is_cut) && !read_journal(exam, log) && fd >= 0 && !is_device)
+    bool is_whole = is_device && !log->is_cut;
+    bool is_of_journal = !is_whole && read_journal(exam, log);
+    if (fd >= 0 && !is_device && !is_of_journal)
         read_opened(exam, log, path, fd);
     if (fd >= 0)
         (void)close(fd);
@@ -296,8 +304,8 @@ const struct gp_log *gp_log_of(struct gp_exam *exam)
 static void take_earlier(const struct gp_journal_line *line, void *argument)
 {
     struct gp_kmsg k;
-    if (gp_kmsg_parse(line->text, &k) && gp_kmsg_is_notable(k.kind))
-        keep(argument, line->text, &k);
+    if (gp_kmsg_parse(line->text, &k))
+        keep_notable(argument, line->text, &k);
 }
 
 const struct gp_log *gp_log_earlier(struct gp_exam *exam)

@@ -24,7 +24,7 @@ struct gp_log_line {
 };
 
 /* A line that a known error explains which is a finding by itself (gp_entry's `log`): its first
- * occurrence for a device since boot. */
+ * occurrence for a device since boot of those that are as severe. */
 struct gp_log_known {
     const char *id, *family, *look, *cause, *fix; /* of the error, as gp_entry has them */
     enum gp_verdict verdict;

@@ -73,6 +73,15 @@ static bool is_of_gpu(const struct gp_exam *exam, const char *address)
     return !address[0];
 }
 
+/* The one that has been kept of an error on a device; NULL: none. */
+static struct gp_log_known *kept_of(struct gp_log *log, const char *id, const char *address)
+{
+    for (size_t i = 0; i < log->known_count; i++)
+        if (log->known[i].id == id && strcmp(log->known[i].address, address) == 0)
+            return &log->known[i];
+    return NULL;
+}
+
 void gp_log_keep_known(struct gp_exam *exam, struct gp_log *log, struct gp_log_place place,
                        const char *text)
 {
@@ -84,31 +93,34 @@ void gp_log_keep_known(struct gp_exam *exam, struct gp_log *log, struct gp_log_p
     find_address(text, address);
     if (!is_of_gpu(exam, address))
         return;
-    for (size_t i = 0; i < log->known_count; i++)
-        if (log->known[i].id == entry->id && strcmp(log->known[i].address, address) == 0) {
-            log->known[i].times += log->known[i].path == place.path;
-            return;
-        }
-    if (log->known_count == GP_LOG_KNOWN)
+    enum gp_verdict verdict = (enum gp_verdict)entry->log;
+    struct gp_log_known *known = kept_of(log, entry->id, address);
+    if (known && known->verdict >= verdict) {
+        known->times += known->path == place.path;
         return;
+    }
+    if (!known) {
+        if (log->known_count == GP_LOG_KNOWN)
+            return;
+        known = &log->known[log->known_count++];
+    }
     const char *where =
         place.line ? gp_exam_text(exam, "%s:%llu", place.path, (unsigned long long)place.line)
                    : place.path;
-    log->known[log->known_count++] =
-        (struct gp_log_known){.id = entry->id,
-                              .family = entry->family,
-                              .look = entry->look,
-                              .cause = entry->cause,
-                              .fix = entry->fix,
-                              .verdict = (enum gp_verdict)entry->log,
-                              .text = gp_exam_text(exam, "%.*s", KNOWN_SIZE, text),
-                              .path = place.path,
-                              .where = where,
-                              .times = 1,
-                              .since_boot_ns = place.since_boot_ns,
-                              .is_shared = gp_log_is_shared(place.path),
-                              .is_general = gp_entry_is_generic(weight)};
-    memcpy(log->known[log->known_count - 1].address, address, sizeof(address));
+    *known = (struct gp_log_known){.id = entry->id,
+                                   .family = entry->family,
+                                   .look = entry->look,
+                                   .cause = entry->cause,
+                                   .fix = entry->fix,
+                                   .verdict = verdict,
+                                   .text = gp_exam_text(exam, "%.*s", KNOWN_SIZE, text),
+                                   .path = place.path,
+                                   .where = where,
+                                   .times = 1,
+                                   .since_boot_ns = place.since_boot_ns,
+                                   .is_shared = gp_log_is_shared(place.path),
+                                   .is_general = gp_entry_is_generic(weight)};
+    memcpy(known->address, address, sizeof(address));
 }
 
 /* ---- sources ---- */
@@ -223,17 +235,32 @@ static bool is_without_gpu(const struct gp_docker_container *c)
            !(runtime && (strstr(runtime, "nvidia") || strstr(runtime, "amd")));
 }
 
-/* Programs that try a GPU say so where there is none: no fault, and not worth a line where they
- * are configured for the CPU. */
-static void lower_tried(struct gp_log *log, size_t first, bool is_for_cpu)
+/* What programs that try a GPU say where there is none: no fault. */
+static const char tried[] = "cuda.100,cuda.count-100,ffmpeg.cuinit-none,ld.libcuda,ld.nvml,"
+                            "nvdec.library,ollama.fallback,ollama.no-gpu,video.libcuda";
+
+static void lower_tried(struct gp_log *log, size_t first)
 {
-    static const char tried[] = "cuda.100,cuda.count-100,ffmpeg.cuinit-none,ld.libcuda,ld.nvml,"
-                                "nvdec.library,ollama.fallback,ollama.no-gpu,video.libcuda";
     for (size_t i = first; i < log->known_count; i++)
-        if (gp_exam_is_listed(tried, log->known[i].id)) {
+        if (gp_exam_is_listed(tried, log->known[i].id))
             log->known[i].verdict = GP_VERDICT_INFO;
-            log->known[i].is_told = is_for_cpu;
-        }
+}
+
+/* Not worth a line where a program is configured for the CPU. */
+static void drop_tried(struct gp_log *log, size_t first)
+{
+    size_t n = first;
+    for (size_t i = first; i < log->known_count; i++)
+        if (!gp_exam_is_listed(tried, log->known[i].id))
+            log->known[n++] = log->known[i];
+    log->known_count = n;
+}
+
+/* Whether CUDA and its libraries are not to be expected here. */
+static bool is_without_nvidia(const struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    return m->gpu_count > 0 && m->nvidia_count == 0 && !m->is_driver_loaded && !m->is_wsl;
 }
 
 /* What a running container of docker has printed since it was started; why another one did not
@@ -254,8 +281,10 @@ static void read_container(struct gp_exam *exam, const struct gp_docker_containe
         const char *path, *own = gp_docker_jellyfin(exam, c, &path, &length);
         if (own)
             read_program(exam, log, path, own, length);
-        if (is_without_gpu(c) || gp_docker_is_for_cpu(c))
-            lower_tried(log, first, gp_docker_is_for_cpu(c));
+        if (gp_docker_is_for_cpu(c))
+            drop_tried(log, first);
+        else if (is_without_gpu(c))
+            lower_tried(log, first);
     }
 }
 
@@ -315,32 +344,18 @@ struct target {
     bool is_for_cpu;
 };
 
-/* Whether an administrator has taken the GPUs from a service. */
-static bool is_service_for_cpu(struct gp_exam *exam, const char *unit)
-{
-    static const char *const names[] = {
-        "CUDA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES="};
-    const char *list = unit ? gp_service_list(exam, unit, "Environment") : "";
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        const char *value = strstr(list, names[i]);
-        if (value && strchr("-\n\"' ", value[strlen(names[i])]))
-            return true; /* "-1", or empty */
-    }
-    return false;
-}
-
 /* What a program has found is less certain than what the kernel says of the hardware. */
 static void take_printed(const struct gp_journal_line *line, void *argument)
 {
     struct target *to = argument;
     struct gp_log_place place = {line->where, 0, line->since_boot_us * GP_NS_PER_US};
     size_t first = to->log->known_count;
-    if (line->unit != to->unit)
-        to->is_for_cpu = is_service_for_cpu(to->exam, line->unit);
+    if (line->unit && line->unit != to->unit)
+        to->is_for_cpu = gp_service_is_for_cpu(to->exam, line->unit);
     to->unit = line->unit;
     gp_log_keep_known(to->exam, to->log, place, line->text);
-    if (to->is_for_cpu)
-        lower_tried(to->log, first, true);
+    if ((line->unit && to->is_for_cpu) || is_without_nvidia(to->exam))
+        drop_tried(to->log, first);
     for (size_t i = first; i < to->log->known_count; i++)
         if (to->log->known[i].verdict > GP_VERDICT_WARN)
             to->log->known[i].verdict = GP_VERDICT_WARN;

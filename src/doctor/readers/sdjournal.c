@@ -23,10 +23,10 @@ static const struct {
     {"sd_journal_open_files", offsetof(struct gp_sdjournal_api, open_files)},
     {"sd_journal_close", offsetof(struct gp_sdjournal_api, close)},
     {"sd_journal_add_match", offsetof(struct gp_sdjournal_api, add_match)},
+    {"sd_journal_add_disjunction", offsetof(struct gp_sdjournal_api, add_disjunction)},
     {"sd_journal_flush_matches", offsetof(struct gp_sdjournal_api, flush_matches)},
     {"sd_journal_seek_head", offsetof(struct gp_sdjournal_api, seek_head)},
     {"sd_journal_seek_tail", offsetof(struct gp_sdjournal_api, seek_tail)},
-    {"sd_journal_seek_realtime_usec", offsetof(struct gp_sdjournal_api, seek_realtime_usec)},
     {"sd_journal_previous", offsetof(struct gp_sdjournal_api, previous)},
     {"sd_journal_previous_skip", offsetof(struct gp_sdjournal_api, previous_skip)},
     {"sd_journal_next", offsetof(struct gp_sdjournal_api, next)},
@@ -198,13 +198,16 @@ const char *gp_sdjournal_field(const struct gp_sdjournal *journal, const char *n
     return (const char *)data + n;
 }
 
-unsigned long gp_sdjournal_number(const struct gp_sdjournal *journal, const char *name)
+bool gp_sdjournal_number(const struct gp_sdjournal *journal, const char *name, unsigned long *ret)
 {
     char digits[24];
     size_t n = 0;
     const char *value = gp_sdjournal_field(journal, name, &n);
-    (void)snprintf(digits, sizeof(digits), "%.*s", value ? (int)n : 0, value ? value : "");
-    return strtoul(digits, NULL, 10);
+    if (!value)
+        return false;
+    (void)snprintf(digits, sizeof(digits), "%.*s", (int)n, value);
+    *ret = strtoul(digits, NULL, 10);
+    return true;
 }
 
 int gp_sdjournal_match(const struct gp_sdjournal *journal, const char *text)

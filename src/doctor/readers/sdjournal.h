@@ -15,10 +15,10 @@ struct gp_sdjournal_api {
     int (*open_files)(struct sd_journal **ret, const char **paths, int flags);
     void (*close)(struct sd_journal *j);
     int (*add_match)(struct sd_journal *j, const void *data, size_t size);
+    int (*add_disjunction)(struct sd_journal *j);
     void (*flush_matches)(struct sd_journal *j);
     int (*seek_head)(struct sd_journal *j);
     int (*seek_tail)(struct sd_journal *j);
-    int (*seek_realtime_usec)(struct sd_journal *j, uint64_t us);
     int (*previous)(struct sd_journal *j);
     int (*previous_skip)(struct sd_journal *j, uint64_t skip);
     int (*next)(struct sd_journal *j);
@@ -48,8 +48,8 @@ void gp_sdjournal_close(const struct gp_sdjournal *journal);
 const char *gp_sdjournal_field(const struct gp_sdjournal *journal, const char *name,
                                size_t *ret_length);
 
-/* A number in a field, such as _UID; 0: there is none. */
-unsigned long gp_sdjournal_number(const struct gp_sdjournal *journal, const char *name);
+/* A number in a field, such as _UID; false: there is none. */
+bool gp_sdjournal_number(const struct gp_sdjournal *journal, const char *name, unsigned long *ret);
 
 /* Selects the entries with this field, "_UID=1000": with one of several of the same name, and with
  * all of different ones. 0 or −errno. */

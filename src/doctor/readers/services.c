@@ -204,3 +204,39 @@ bool gp_service_is_yes(struct gp_exam *exam, const char *unit, const char *setti
     const char *value = gp_service_value(exam, unit, setting);
     return value && value[0] && strchr("yYtT1", value[0]);
 }
+
+/* The last value that "Environment=" gives to a variable, without quotes; NULL: none. */
+static const char *variable_of(struct gp_exam *exam, const char *set, const char *name)
+{
+    const char *found = NULL;
+    size_t n = strlen(name);
+    for (const char *p = set; (p = strstr(p, name)); p += n)
+        if ((p == set || strchr("\n \"'", p[-1])) && p[n] == '=')
+            found = p + n + 1;
+    if (!found)
+        return NULL;
+    found += strspn(found, "\"'");
+    return gp_exam_text(exam, "%.*s", (int)strcspn(found, "\"' \n"), found);
+}
+
+bool gp_service_is_for_cpu(struct gp_exam *exam, const char *unit)
+{
+    static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                                        "ROCR_VISIBLE_DEVICES"},
+                             *const options[] = {"-ngl 0", "--n-gpu-layers 0", "--gpu-layers 0"};
+    const char *set = gp_service_list(exam, unit, "Environment");
+    const char *command = gp_service_value(exam, unit, "ExecStart");
+    const char *library = variable_of(exam, set, "OLLAMA_LLM_LIBRARY");
+    bool is_nvidia = exam->machine.nvidia_count > 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *value = i == 0 || !is_nvidia ? variable_of(exam, set, names[i]) : NULL;
+        if (value && (value[0] == '\0' || value[0] == '-'))
+            return true;
+    }
+    for (size_t i = 0; command && i < GP_ARRAY_LEN(options); i++) {
+        const char *at = strstr(command, options[i]);
+        if (at && strchr(" \t\"'\r\n", at[strlen(options[i])])) /* or the end */
+            return true;
+    }
+    return library && strncmp(library, "cpu", 3) == 0;
+}

@@ -39,4 +39,7 @@ bool gp_service_is_yes(struct gp_exam *exam, const char *unit, const char *setti
 /* The values of a setting that may be repeated, "DeviceAllow", each with a newline; "": none. */
 const char *gp_service_list(struct gp_exam *exam, const char *unit, const char *setting);
 
+/* Whether a variable or an option of a unit keeps its program on the CPU, on this machine. */
+bool gp_service_is_for_cpu(struct gp_exam *exam, const char *unit);
+
 #endif

@@ -14,8 +14,8 @@ struct gp_syslog {
     size_t length;
 };
 
-/* Those that can be read; of the journal what these units (a comma list) and systemd itself have
- * logged. Returns their number. */
+/* Those that can be read; of the journal what these units (a comma list) have logged, and systemd
+ * about them. Returns their number. */
 size_t gp_syslogs(struct gp_exam *exam, const char *units, struct gp_syslog ret[GP_SYSLOGS]);
 
 #endif
