@@ -169,6 +169,8 @@ void gp_driver_check_modes(struct gp_exam *exam);
 const char *gp_driver_sddm_session(struct gp_exam *exam, const char **ret_place,
                                    bool *ret_is_login);
 void gp_driver_check_framebuffer(struct gp_exam *exam);
+/* The first line of a file that begins like this; NULL: none. */
+const char *gp_driver_line_of(struct gp_exam *exam, const char *path, const char *start);
 /* Adds how to have nvidia_drm set modes. */
 void gp_driver_fix_modes(struct gp_exam *exam);
 /* NVIDIA's driver for VA-API; NULL: it is not installed. */

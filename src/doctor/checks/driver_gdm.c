@@ -187,27 +187,24 @@ static struct gdm read_gdm(struct gp_exam *exam)
 
 /* ---- who wants it ---- */
 
-/* A user's choice at the login, of a session that only Wayland has. */
-static const char *chosen_session(struct gp_exam *exam)
+static const char users_folder[] = "/var/lib/AccountsService/users",
+                  wayland_folder[] = "/usr/share/wayland-sessions",
+                  x_folder[] = "/usr/share/xsessions";
+
+/* A user's choice at the login, of a session that is in one folder, and not in the other. */
+static const char *chosen_session(struct gp_exam *exam, const char *folder, const char *other)
 {
-    static const char folder[] = "/var/lib/AccountsService/users";
     static const char *const keys[] = {"Session=", "XSession="};
     char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    long n = gp_files_list(&exam->files, &exam->arena, users_folder, &names);
     for (long i = 0; i < n && i < 64; i++)
         for (size_t k = 0; k < GP_ARRAY_LEN(keys); k++) {
-            const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
-            const char *line = line_with(exam, path, keys[k]);
-            if (!line || strncmp(line, keys[k], strlen(keys[k])) != 0)
-                continue;
-            const char *name = line + strlen(keys[k]);
+            const char *path = gp_exam_text(exam, "%s/%s", users_folder, names[i]);
+            const char *line = gp_driver_line_of(exam, path, keys[k]);
+            const char *name = line ? line + strlen(keys[k]) : "";
             if (name[0] &&
-                gp_files_exist(&exam->files, gp_exam_text(exam,
-                                                          "/usr/share/wayland-sessions/"
-                                                          "%s.desktop",
-                                                          name)) &&
-                !gp_files_exist(&exam->files,
-                                gp_exam_text(exam, "/usr/share/xsessions/%s.desktop", name)))
+                gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s.desktop", folder, name)) &&
+                !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s.desktop", other, name)))
                 return gp_exam_text(exam, "the session %s is chosen", name);
         }
     return NULL;
@@ -245,10 +242,10 @@ static const char *own_modes(struct gp_exam *exam)
 static const char *wish_for_wayland(struct gp_exam *exam, const struct gdm *gdm)
 {
     const struct gp_machine *m = &exam->machine;
-    const char *session = chosen_session(exam);
+    const char *session = chosen_session(exam, wayland_folder, x_folder);
     const char *type = gp_machine_variable(m, "XDG_SESSION_TYPE");
     bool is_x = type && strcmp(type, "x11") == 0;
-    if (!is_x && !gp_driver_has_sessions(exam, "/usr/share/xsessions") &&
+    if (!is_x && !gp_driver_has_sessions(exam, x_folder) &&
         !gp_files_exist(&exam->files, "/usr/bin/Xorg"))
         return "there is no session of X11";
     if (gdm->is_on_in_config)
@@ -259,25 +256,23 @@ static const char *wish_for_wayland(struct gp_exam *exam, const struct gdm *gdm)
     return m->gpu_count == m->nvidia_count && !gp_driver_video(exam) ? own_modes(exam) : NULL;
 }
 
-/* Whether a user has chosen a session that only X11 has. */
+/* Whether a user has chosen a session of X11. Newer files tell the type, as both folders may have
+ * a session of this name. */
 static bool has_chosen_x(struct gp_exam *exam)
 {
-    static const char folder[] = "/var/lib/AccountsService/users";
-    static const char *const lines[] = {"Session=gnome-xorg", "Session=ubuntu-xorg",
-                                        "Session=gnome-classic-xorg", "Session=plasmax11"};
     char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    long n = gp_files_list(&exam->files, &exam->arena, users_folder, &names);
     for (long i = 0; i < n && i < 64; i++)
-        for (size_t k = 0; k < GP_ARRAY_LEN(lines); k++)
-            if (line_with(exam, gp_exam_text(exam, "%s/%s", folder, names[i]), lines[k]))
-                return true;
-    return false;
+        if (gp_driver_line_of(exam, gp_exam_text(exam, "%s/%s", users_folder, names[i]),
+                              "SessionType=x11"))
+            return true;
+    return chosen_session(exam, x_folder, wayland_folder);
 }
 
 bool gp_driver_gdm_starts_wayland(struct gp_exam *exam)
 {
-    if (!is_manager(exam) || !has_modes(exam) ||
-        !gp_driver_has_sessions(exam, "/usr/share/wayland-sessions") || has_chosen_x(exam))
+    if (!is_manager(exam) || !has_modes(exam) || !gp_driver_has_sessions(exam, wayland_folder) ||
+        has_chosen_x(exam))
         return false;
     const struct gdm gdm = read_gdm(exam);
     return !gdm.runtime && !gdm.reason && (!gdm.config || gdm.is_on_in_config);
@@ -329,7 +324,7 @@ void gp_driver_check_gdm(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     const char *type = gp_machine_variable(m, "XDG_SESSION_TYPE");
     if (m->container || !m->is_driver_loaded || (type && strcmp(type, "wayland") == 0) ||
-        !is_manager(exam) || !gp_driver_has_sessions(exam, "/usr/share/wayland-sessions"))
+        !is_manager(exam) || !gp_driver_has_sessions(exam, wayland_folder))
         return;
     struct gdm gdm = read_gdm(exam);
     bool is_off = gdm.runtime || (gdm.reason && m->gpu_count == m->nvidia_count);

@@ -61,8 +61,7 @@ const char *gp_driver_compositor(struct gp_exam *exam)
                : gp_files_first(&exam->files, paths);
 }
 
-/* The first line of a file that begins like this; NULL: none. */
-static const char *line_of(struct gp_exam *exam, const char *path, const char *start)
+const char *gp_driver_line_of(struct gp_exam *exam, const char *path, const char *start)
 {
     const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
     const char *all = gp_exam_text(exam, "\n%s", text ? text : "");
@@ -74,14 +73,14 @@ static const char *line_of(struct gp_exam *exam, const char *path, const char *s
 static const char *greeter_of(struct gp_exam *exam, const char **ret_place)
 {
     static const char path[] = "/etc/sddm.conf", key[] = "DisplayServer=";
-    const char *line = line_of(exam, path, key);
+    const char *line = gp_driver_line_of(exam, path, key);
     char **names;
     long n = line ? 0 : gp_files_list(&exam->files, &exam->arena, "/etc/sddm.conf.d", &names);
     *ret_place = path;
     for (long i = n - 1; i >= 0 && !line; i--) {
         const char *end = strrchr(names[i], '.');
         *ret_place = gp_exam_text(exam, "%s.d/%s", path, names[i]);
-        line = end && strcmp(end, ".conf") == 0 ? line_of(exam, *ret_place, key) : NULL;
+        line = end && strcmp(end, ".conf") == 0 ? gp_driver_line_of(exam, *ret_place, key) : NULL;
     }
     return line && strcmp(line + sizeof(key) - 1, "wayland") == 0 ? line : NULL;
 }
@@ -96,7 +95,7 @@ const char *gp_driver_sddm_session(struct gp_exam *exam, const char **ret_place,
     if (exam->machine.gpu_count > exam->machine.nvidia_count ||
         !gp_files_link(&exam->files, manager_path, manager) || !strstr(manager, "sddm"))
         return NULL;
-    const char *line = line_of(exam, path, "Session=/usr/share/wayland-sessions/");
+    const char *line = gp_driver_line_of(exam, path, "Session=/usr/share/wayland-sessions/");
     *ret_place = path;
     *ret_is_login = !line;
     return line ? line : greeter_of(exam, ret_place);
@@ -136,7 +135,7 @@ static bool fix_turned_off(struct gp_exam *exam)
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]), *end;
         for (size_t k = 0; k < GP_ARRAY_LEN(options); k++) {
             const char *found = (end = strrchr(names[i], '.')) && strcmp(end, ".conf") == 0
-                                    ? line_of(exam, path, options[k])
+                                    ? gp_driver_line_of(exam, path, options[k])
                                     : NULL;
             if (!found || !strstr(found, "modeset=0"))
                 continue;
@@ -297,8 +296,8 @@ static const char *file_with_option(struct gp_exam *exam, const char *option)
         long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
         for (long i = 0; i < n; i++) {
             const char *path = gp_exam_text(exam, "%s/%s", folders[f], names[i]);
-            const char *line = line_of(exam, path, "options nvidia-drm ");
-            const char *other = line_of(exam, path, "options nvidia_drm ");
+            const char *line = gp_driver_line_of(exam, path, "options nvidia-drm ");
+            const char *other = gp_driver_line_of(exam, path, "options nvidia_drm ");
             if ((line && strstr(line, option)) || (other && strstr(other, option)))
                 return path;
         }
