@@ -29,21 +29,25 @@ static bool is_registered(struct gp_exam *exam)
     return false;
 }
 
-/* What shows that the screen is drawn in Wayland; NULL: nothing does. */
-static const char *wayland_user(struct gp_exam *exam)
+/* What shows that sessions are drawn in Wayland; NULL: nothing does. A compositor that is installed
+ * may be unused, so that this is not certain. SDDM's login screen tells nothing of the sessions. */
+static const char *wayland_user(struct gp_exam *exam, bool *ret_is_certain)
 {
     const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
     const char *shell, *session, *place;
     bool is_login = false;
+    *ret_is_certain = true;
     if (type && strcmp(type, "wayland") == 0)
         return "XDG_SESSION_TYPE is wayland";
     if (type && strcmp(type, "x11") == 0)
         return NULL;
-    if ((shell = gp_driver_compositor(exam)))
-        return gp_exam_text(exam, "%s is present, without X11", shell);
-    if ((session = gp_driver_sddm_session(exam, &place, &is_login)))
+    if ((session = gp_driver_sddm_session(exam, &place, &is_login)) && !is_login)
         return gp_exam_text(exam, "%s has %s", place, session);
-    return gp_driver_gdm_starts_wayland(exam) ? "GDM starts sessions of Wayland" : NULL;
+    if (gp_driver_gdm_starts_wayland(exam))
+        return "GDM starts sessions of Wayland";
+    *ret_is_certain = false;
+    shell = gp_driver_compositor(exam);
+    return shell ? gp_exam_text(exam, "%s is present, without X11", shell) : NULL;
 }
 
 /* Whether packages of this system can be installed without it; Arch's nvidia-utils requires it. */
@@ -60,6 +64,7 @@ void gp_driver_check_egl(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     const struct gp_install *in = gp_install_of(exam);
     const char *user;
+    bool is_certain;
     if (m->container || !m->is_driver_loaded || !may_lack_it(m) ||
         m->gpu_count != m->nvidia_count || !gp_system_has_driver_library(exam, sibling) ||
         !gp_system_has_driver_library(exam, "libEGL_nvidia.so.0") || is_registered(exam))
@@ -68,10 +73,10 @@ void gp_driver_check_egl(struct gp_exam *exam)
         if (gp_version_major(m->driver) >= platforms[i].since &&
             gp_system_has_driver_library(exam, platforms[i].library))
             return;
-    if (!(user = wayland_user(exam)))
+    if (!(user = wayland_user(exam, &is_certain)))
         return;
     gp_exam_report(
-        exam, GP_VERDICT_WARN,
+        exam, is_certain ? GP_VERDICT_WARN : GP_VERDICT_INFO,
         "programs of Wayland cannot draw on the GPU: the driver's egl-wayland is not installed");
     gp_exam_evidence(exam, platforms[0].library, "not in any library directory");
     gp_exam_evidence(exam, sibling, "present");
