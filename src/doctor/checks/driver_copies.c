@@ -121,7 +121,8 @@ struct flatpak {
     const char *mesa;           /* where Mesa's libraries are */
     const char *broken,
         *name; /* the files of a copy without its libraries, and what it is called */
-    bool has_copy, has_programs, is_of_user;
+    bool has_copy, has_programs;
+    bool is_of_user; /* the broken copy is in a user's installation */
 };
 
 static bool has_libraries(struct gp_exam *exam, const char *folder)
@@ -161,7 +162,6 @@ static void look_at_copy(struct gp_exam *exam, const char *copy, struct flatpak 
                 continue;
             all->broken = files;
             all->name = strrchr(copy, '/') + 1;
-            all->is_of_user = strncmp(copy, "/var/", 5) != 0;
         }
     }
 }
@@ -195,6 +195,7 @@ static struct flatpak flatpak_of(struct gp_exam *exam, const char *version)
         const char *folder =
             i == 0 ? "/var/lib/flatpak"
                    : gp_exam_text(exam, "%s/.local/share/flatpak", homes->list[i - 1]);
+        all.is_of_user = all.broken ? all.is_of_user : i > 0;
         look_at_runtimes(exam, folder, version, &all);
         all.has_programs =
             all.has_programs || gp_files_list(&exam->files, &exam->arena,
@@ -245,7 +246,8 @@ static void report_broken(struct gp_exam *exam, const struct flatpak *all)
                 "but %s.",
                 is_link ? "its files are incomplete" : "this build of it is faulty");
     if (is_link)
-        gp_exam_command(exam, "", "%sflatpak repair%s", sudo, all->is_of_user ? " --user" : "");
+        gp_exam_command(exam, "", "%s",
+                        all->is_of_user ? "flatpak repair --user" : "sudo flatpak repair");
     else
         gp_exam_command(exam, "get the build with the correction, if it is published",
                         "flatpak update %s", gp_exam_quoted(exam, all->name));
