@@ -3,9 +3,11 @@
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/driver_wish.h"
+#include "doctor/checks/xorg.h"
 #include "doctor/exam.h"
 #include "doctor/readers/processes.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,9 +75,10 @@ static bool has_monitor(struct gp_exam *exam, const char *bus_id)
     return false;
 }
 
-/* Whether a process is seen to have the GPU open: it may keep it on. X only holds it, and gpulse
- * has just asked it. */
-static bool is_in_use(struct gp_exam *exam)
+/* Whether a process is seen to have the GPU open: it may keep it on. An X server that draws on
+ * another GPU only holds it, and gpulse has just asked it. `ret_is_unsure`: only root sees the
+ * files of some processes. */
+static bool is_in_use(struct gp_exam *exam, bool *ret_is_unsure)
 {
     static const char device[] = "/dev/nvidia", *const idle[] = {"Xorg", "gpulse"};
     struct gp_processes all = gp_processes_of(exam);
@@ -88,6 +91,7 @@ static bool is_in_use(struct gp_exam *exam)
                           sizeof(name)) &&
             (strcmp(name, idle[0]) == 0 || strncmp(name, idle[1], strlen(idle[1])) == 0))
             continue;
+        *ret_is_unsure = *ret_is_unsure || n == -EACCES;
         for (long i = 0; i < n; i++)
             if (gp_files_link(&exam->files, gp_exam_text(exam, "%s/%s", folder, files[i]),
                               target) &&
@@ -115,38 +119,45 @@ static bool is_always_on(struct gp_exam *exam, const char *bus_id)
     bool is_on = gp_files_line(&exam->files, gp_exam_text(exam, "%s/runtime_status", power), line,
                                sizeof(line)) &&
                  strcmp(line, "active") == 0;
-    (void)read_number(exam, gp_exam_text(exam, "%s/runtime_suspended_time", power), &off_ms);
+    bool was_never_off =
+        read_number(exam, gp_exam_text(exam, "%s/runtime_suspended_time", power), &off_ms) &&
+        off_ms == 0;
     bool is_new = read_number(exam, gp_exam_text(exam, "%s/runtime_active_time", power), &on_ms) &&
                   on_ms < A_WHILE_MS;
-    return is_set && is_on && off_ms == 0 && !is_new && !has_monitor(exam, bus_id) &&
-           !is_in_use(exam);
+    return is_set && is_on && was_never_off && !is_new && !has_monitor(exam, bus_id);
 }
 
 static void report(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *rules,
-                   bool is_of_tool)
+                   bool is_of_tool, bool is_unsure)
 {
     const char *folder = gp_exam_text(exam, "/sys/bus/pci/devices/%s/power", gpu->bus_id);
-    const char *never = gp_exam_text(exam, "%s/runtime_suspended_time", folder);
-    unsigned long long off_ms;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "%s stays on: %s are in the way of the driver's own power management",
+    gp_exam_report(exam, is_unsure ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "%s stays on: %s %s in the way of the driver's own power management",
                    gp_driver_gpu_words(exam, gpu),
-                   is_of_tool ? "EnvyControl's rules" : "rules of udev");
+                   is_of_tool ? "EnvyControl's rules" : "rules of udev",
+                   is_unsure ? "may be" : "are");
     gp_exam_evidence(exam, rules,
                      "removes the card's sound and USB functions, and sets power/control");
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/runtime_status", folder), "active");
-    if (read_number(exam, never, &off_ms))
-        gp_exam_evidence(exam, never, "0 ms: it was never off");
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/runtime_suspended_time", folder),
+                     "0 ms: it was never off");
     gp_exam_evidence(exam, gp_exam_text(exam, "/proc/driver/nvidia/gpus/%s/power", gpu->bus_id),
                      "Runtime D3 status: Enabled (fine-grained)");
     gp_exam_why(exam, "Only Turing's GPUs need such rules; for Ampere and newer the driver does "
                       "this by itself. A laptop's battery lasts much shorter with the GPU on.");
     gp_exam_can_wait(exam);
+    if (is_unsure)
+        gp_exam_advice(exam, "run gpulse doctor as root first: a program of another user may keep "
+                             "the GPU on");
     if (is_of_tool && gp_files_exist(&exam->files, tool))
         gp_exam_command(exam, "hybrid mode without --rtd3, which removes the rules",
                         "sudo envycontrol -s hybrid");
     else
-        gp_exam_command(exam, "", "sudo rm %s", gp_exam_quoted(exam, rules));
+        gp_exam_command(exam,
+                        "turn these rules off; the original file is kept next to it, where udev "
+                        "does not read it",
+                        "sudo sed -i.before '/0x10de/{/remove\\|power.control/s/^/#/}' %s",
+                        gp_exam_quoted(exam, rules));
     gp_driver_fix_reboot(exam, "");
     gp_exam_advice(exam, "if it stays on then: a program uses it all the time; gpulse ps names "
                          "those that compute");
@@ -158,7 +169,7 @@ void gp_driver_check_rtd3(struct gp_exam *exam)
 {
     enum { AMPERE = 80 };
     const struct gp_machine *m = &exam->machine;
-    bool is_of_tool = false;
+    bool is_of_tool = false, is_unsure = false;
     if (!gp_machine_is_laptop(&exam->files) || !m->is_driver_loaded || m->container ||
         m->gpu_count <= m->nvidia_count)
         return;
@@ -168,8 +179,8 @@ void gp_driver_check_rtd3(struct gp_exam *exam)
             !is_always_on(exam, gpu->bus_id))
             continue;
         const char *rules = power_rules(exam, &is_of_tool);
-        if (rules)
-            report(exam, gpu, rules, is_of_tool);
+        if (rules && !gp_xorg_draws_on_nvidia(exam) && !is_in_use(exam, &is_unsure))
+            report(exam, gpu, rules, is_of_tool, is_unsure);
         return;
     }
 }

@@ -8,6 +8,8 @@ struct gp_exam;
 
 /* xorg_device.c: whether a section "Device" is there. */
 bool gp_xorg_has_devices(struct gp_exam *exam);
+/* Whether the configuration has the desktop drawn on NVIDIA's GPU, though there are others. */
+bool gp_xorg_draws_on_nvidia(struct gp_exam *exam);
 
 /* Reports a driver that cannot draw on this machine, or draws on another GPU than the one that is
  * selected; false: there is none. */

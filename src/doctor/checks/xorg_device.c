@@ -20,6 +20,8 @@ struct sections {
     size_t device_count;
     const char *chosen[MOST_SECTIONS]; /* the devices that sections "Screen" name */
     size_t chosen_count;
+    bool class_is_nvidia, class_is_primary; /* of the section "OutputClass" that is read */
+    bool is_nvidia_primary;
 };
 
 /* Drivers of Xorg that draw only on the GPUs of one vendor, with the driver of the kernel that they
@@ -60,7 +62,28 @@ static const char *value_of(struct gp_exam *exam, const char *line, const char *
                           : NULL;
 }
 
-/* A line of a section "Device" or "Screen". */
+/* Option "PrimaryGPU" "yes"; without a value it is on, too. */
+static bool is_primary_on(const char *option, const char *words)
+{
+    const char *value = strstr(words, option) + strlen(option);
+    value += strcspn(value, " \t");
+    value += strspn(value, " \t\"");
+    return !*value || strchr("yYtT1", value[0]) || strncasecmp(value, "on", 2) == 0;
+}
+
+/* A line of a section "OutputClass". */
+static void read_class(struct gp_exam *exam, struct sections *sections, const char *words)
+{
+    const char *driver = value_of(exam, words, "Driver"), *option = value_of(exam, words, "Option");
+    if (driver)
+        sections->class_is_nvidia = strcasecmp(driver, "nvidia") == 0;
+    if (option && strcasecmp(option, "PrimaryGPU") == 0)
+        sections->class_is_primary = is_primary_on(option, words);
+    sections->is_nvidia_primary =
+        sections->is_nvidia_primary || (sections->class_is_nvidia && sections->class_is_primary);
+}
+
+/* A line of a section "Device", "Screen" or "OutputClass". */
 static void read_line(struct gp_exam *exam, struct sections *sections, const char *section,
                       const char *words, size_t number)
 {
@@ -68,6 +91,8 @@ static void read_line(struct gp_exam *exam, struct sections *sections, const cha
     if (strcasecmp(section, "Screen") == 0 && sections->chosen_count < MOST_SECTIONS &&
         (value = value_of(exam, words, "Device")))
         sections->chosen[sections->chosen_count++] = value;
+    if (strcasecmp(section, "OutputClass") == 0)
+        read_class(exam, sections, words);
     if (strcasecmp(section, "Device") != 0 || sections->device_count == 0)
         return;
     struct device *device = &sections->devices[sections->device_count - 1];
@@ -93,6 +118,7 @@ static void read_file(struct gp_exam *exam, struct sections *sections, const cha
             continue;
         }
         section = value;
+        sections->class_is_nvidia = sections->class_is_primary = false;
         if (strcasecmp(section, "Device") == 0 && sections->device_count < MOST_SECTIONS)
             sections->devices[sections->device_count++] =
                 (struct device){.path = path, .identifier = "", .driver = ""};
@@ -172,6 +198,16 @@ static bool is_nvidia_selected(struct gp_exam *exam)
     return exam->machine.nvidia_count > 0 && exam->machine.gpu_count > exam->machine.nvidia_count &&
            gp_files_line(&exam->files, "/etc/prime-discrete", line, sizeof(line)) &&
            strcmp(line, "on") == 0;
+}
+
+bool gp_xorg_draws_on_nvidia(struct gp_exam *exam)
+{
+    const struct sections sections = read_sections(exam);
+    for (size_t i = 0; i < sections.device_count; i++)
+        if (is_used(&sections, &sections.devices[i]) &&
+            strcasecmp(sections.devices[i].driver, "nvidia") == 0)
+            return true;
+    return sections.is_nvidia_primary || is_nvidia_selected(exam);
 }
 
 /* A session of this kind shows the screen: "x11", "wayland". */
