@@ -23,9 +23,16 @@ const char *gp_driver_video(struct gp_exam *exam)
 /* Whether there is an X server, or a trace of one, wherever distributions have it. */
 static bool has_x(struct gp_exam *exam)
 {
-    static const char *const paths[] = {
-        "/usr/bin/Xorg",   "/usr/libexec/Xorg",   "/usr/lib/Xorg",      "/usr/lib/xorg",
-        "/usr/lib64/xorg", "/var/log/Xorg.0.log", "/etc/X11/xorg.conf", NULL};
+    static const char *const paths[] = {"/usr/bin/Xorg",
+                                        "/usr/libexec/Xorg",
+                                        "/usr/lib/Xorg",
+                                        "/usr/lib/xorg",
+                                        "/usr/lib64/xorg",
+                                        "/var/log/Xorg.0.log",
+                                        "/etc/X11/xorg.conf",
+                                        "/run/current-system/sw/bin/Xorg",
+                                        "/run/current-system/sw/bin/X",
+                                        NULL};
     static const char *const words[] = {"xorg-server", "xserver-xorg", NULL};
     struct gp_package *packages;
     return gp_files_first(&exam->files, paths) ||
@@ -235,32 +242,31 @@ static bool find_screens(struct gp_exam *exam, const char **ret_firmware, const 
     return *ret_firmware && *ret_monitor;
 }
 
-/* A compositor that is installed, and uses all screens that there are; NULL: there is none, or the
- * session is one of X11. */
+/* Compositors that use all screens that there are. */
+static const char *const programs[] = {"Hyprland", "sway",         "niri",       "labwc",
+                                       "river",    "kwin_wayland", "cosmic-comp"};
+
+/* One that is installed; NULL: there is none, or the session is one of X11. */
 static const char *installed_user(struct gp_exam *exam)
 {
-    static const char *const paths[] = {"/run/current-system/sw/bin/kwin_wayland",
-                                        "/run/current-system/sw/bin/Hyprland",
-                                        "/run/current-system/sw/bin/sway",
-                                        "/run/current-system/sw/bin/niri",
-                                        "/usr/bin/kwin_wayland",
-                                        NULL};
     const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
     const char *shell = gp_driver_compositor(exam);
     if (type && strcmp(type, "x11") == 0)
         return NULL;
-    return shell ? shell : gp_files_first(&exam->files, paths);
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs) && !shell; i++) {
+        const char *path = gp_exam_text(exam, "/run/current-system/sw/bin/%s", programs[i]);
+        shell = gp_files_exist(&exam->files, path) ? path : NULL;
+    }
+    if (!shell && gp_files_exist(&exam->files, "/usr/bin/kwin_wayland"))
+        return "/usr/bin/kwin_wayland";
+    return shell;
 }
 
 /* What shows that a compositor of Wayland uses all screens that there are; NULL: nothing does, or
  * its file says what to do with the firmware's. `ret_may`: one is installed that would. */
 static const char *all_screens_user(struct gp_exam *exam, const char **ret_may)
 {
-    static const char *const programs[] = {"Hyprland", "sway",         "niri",       "labwc",
-                                           "river",    "kwin_wayland", "cosmic-comp"};
     static const char *const files[] = {"hypr/hyprland.conf", "sway/config", "niri/config.kdl"};
-    static const char *const x_servers[] = {"/run/current-system/sw/bin/Xorg",
-                                            "/run/current-system/sw/bin/X", NULL};
     const char *home = gp_machine_variable(&exam->machine, "HOME"), *text, *place;
     bool is_login = false;
     *ret_may = NULL;
@@ -280,11 +286,9 @@ static const char *all_screens_user(struct gp_exam *exam, const char **ret_may)
     if (!shell)
         return NULL;
     const char *session = gp_driver_sddm_session(exam, &place, &is_login);
-    if (session)
+    if (session && !is_login) /* a login screen of Wayland may start a session of X11 */
         return gp_exam_text(exam, "%s has %s", place, session);
-    return has_x(exam) || gp_files_first(&exam->files, x_servers)
-               ? NULL
-               : gp_exam_text(exam, "%s is present, without X11", shell);
+    return has_x(exam) ? NULL : gp_exam_text(exam, "%s is present, without X11", shell);
 }
 
 /* The file of modprobe.d that has this for nvidia_drm; NULL: none. */
@@ -343,7 +347,7 @@ void gp_driver_check_framebuffer(struct gp_exam *exam)
         "open on it.");
     if (!file && strcmp(exam->machine.distro_id, "nixos") == 0)
         gp_exam_advice(exam,
-                       "in configuration.nix: boot.kernelParams = [ \"nvidia-drm.fbdev=1\" ];");
+                       "in configuration.nix: add \"nvidia-drm.fbdev=1\" to boot.kernelParams");
     else if (!file)
         gp_exam_module_setting(exam, "have it replaced", "nvidia-fbdev.conf",
                                "options nvidia-drm fbdev=1");
