@@ -13,39 +13,31 @@ static const char journal[] = "journalctl -u ";
 /* That there is no GPU, from programs that look for one only when they start. */
 static const char none_found[] = "ollama.no-gpu,ollama.fallback,ollama.init-100,ollama.no-nvidia";
 
-/* Whether the driver that is loaded now was loaded after this line was logged. The journal's lines
- * of a service are those since its last start. */
+/* Whether the driver was loaded for the first time after this line was logged, as a kernel log
+ * tells that was begun before. The journal's lines of a service are those since its last start. */
 static bool is_early(struct gp_exam *exam, const struct gp_log_known *known)
 {
-    const struct gp_log_loaded *loaded = &gp_log_of(exam)->loaded;
+    const struct gp_log *log = gp_log_of(exam);
+    const struct gp_log_loaded *loaded = &log->loaded;
     return exam->machine.is_driver_loaded && !exam->machine.container &&
            known->verdict >= GP_VERDICT_WARN &&
            strncmp(known->where, journal, sizeof(journal) - 1) == 0 &&
-           gp_exam_is_listed(none_found, known->id) && loaded->text && known->since_boot_ns > 0 &&
-           loaded->last_ns > known->since_boot_ns;
+           gp_exam_is_listed(none_found, known->id) && loaded->text &&
+           log->first_ns < known->since_boot_ns && loaded->time_ns > known->since_boot_ns;
 }
 
-/* For the next boots. */
-static void fix_order(struct gp_exam *exam, const char *unit)
+/* For the next boots: systemd-modules-load.service is before all services. */
+static void fix_order(struct gp_exam *exam)
 {
-    const char *folder = gp_exam_text(exam, "/etc/systemd/system/%s.d", unit);
     if (gp_container_is_nixos(exam)) {
-        gp_exam_advice(exam, "and for the next boots, in configuration.nix, let the service wait: "
-                             "systemd.services.NAME.preStart = \"sleep 10\", or load the modules "
-                             "early: boot.kernelModules = [ \"nvidia\" \"nvidia_uvm\" ]");
+        gp_exam_advice(exam, "and for the next boots, in configuration.nix, add \"nvidia\" and "
+                             "\"nvidia_uvm\" to boot.kernelModules");
         return;
     }
-    gp_exam_command(exam, "for the next boots: let the service wait for the driver",
-                    "sudo mkdir -p %s", gp_exam_quoted(exam, folder));
-    gp_exam_command(exam, "",
-                    "printf '[Service]\\nExecStartPre=/bin/sleep 10\\n' | sudo tee "
-                    "%s/wait-for-gpu.conf",
-                    gp_exam_quoted(exam, folder));
-    gp_exam_command(exam, "", "sudo systemctl daemon-reload");
-    gp_exam_advice(exam,
-                   "or have the driver loaded before all services: a file in /etc/modules-load.d "
-                   "with the lines %s and nvidia_uvm",
-                   gp_driver_module_name(exam));
+    gp_exam_command(
+        exam, "for the next boots: load the driver before all services",
+        "printf '%%s\\n' %s nvidia_uvm | sudo tee /etc/modules-load.d/nvidia-early.conf",
+        gp_exam_quoted(exam, gp_driver_module_name(exam)));
 }
 
 bool gp_log_report_early(struct gp_exam *exam, const struct gp_log_known *known)
@@ -56,7 +48,6 @@ bool gp_log_report_early(struct gp_exam *exam, const struct gp_log_known *known)
         return false;
     const char *unit = known->where + sizeof(journal) - 1;
     const struct gp_log_loaded *loaded = &log->loaded;
-    bool is_at_boot = loaded->first_ns > known->since_boot_ns && loaded->first_ns < settled_ns;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "%s was started before NVIDIA's driver was loaded, found no GPU, and stays on "
                    "the CPU",
@@ -65,10 +56,10 @@ bool gp_log_report_early(struct gp_exam *exam, const struct gp_log_known *known)
         if (log->known[i].path == known->path && is_early(exam, &log->known[i]))
             gp_log_show_known(exam, &log->known[i]);
     gp_exam_evidence(exam, loaded->where, "%s, %.1f s later", loaded->text,
-                     (double)(loaded->last_ns - known->since_boot_ns) / (double)GP_NS_PER_S);
+                     (double)(loaded->time_ns - known->since_boot_ns) / (double)GP_NS_PER_S);
     gp_exam_why(exam, "It looks for GPUs only when it starts; the driver is loaded now.");
     gp_exam_command(exam, "now", "sudo systemctl restart %s", gp_exam_quoted(exam, unit));
-    if (is_at_boot)
-        fix_order(exam, unit);
+    if (loaded->time_ns < settled_ns)
+        fix_order(exam);
     return true;
 }

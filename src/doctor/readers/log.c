@@ -25,6 +25,7 @@ struct reader {
     struct gp_log *log;
     const char *path;
     uint64_t number;              /* of the line; 0: unknown */
+    bool is_timed;                /* a line with a time since boot was read */
     char subject[GP_KMSG_BUS_ID]; /* the GPU that the previous lines were about */
 };
 
@@ -83,11 +84,9 @@ static void keep(struct reader *r, const char *text, const struct gp_kmsg *k)
 static void note_loaded(struct reader *r, const struct gp_kmsg *k)
 {
     struct gp_log_loaded *loaded = &r->log->loaded;
-    if (k->clock != GP_KMSG_SINCE_BOOT)
+    if (k->clock != GP_KMSG_SINCE_BOOT || loaded->text)
         return;
-    if (!loaded->text)
-        loaded->first_ns = k->time_ns;
-    loaded->last_ns = k->time_ns;
+    loaded->time_ns = k->time_ns;
     loaded->text = gp_exam_text(r->exam, "%.*s", TEXT_SIZE, k->body);
     loaded->where = r->number
                         ? gp_exam_text(r->exam, "%s:%llu", r->path, (unsigned long long)r->number)
@@ -112,8 +111,10 @@ static void take_line(struct reader *r, const char *text)
     struct gp_kmsg k;
     gp_log_keep_known(r->exam, r->log, (struct gp_log_place){r->path, r->number}, text);
     bool is_about_gpus = gp_kmsg_parse(text, &k);
-    if (r->log->first_ns == 0 && k.clock == GP_KMSG_SINCE_BOOT)
-        r->log->first_ns = k.time_ns;
+    if (!r->is_timed && k.clock == GP_KMSG_SINCE_BOOT) {
+        r->log->first_ns = k.time_ns; /* the first lines of all have the time 0 */
+        r->is_timed = true;
+    }
     if (!is_about_gpus)
         return;
     if (k.kind == GP_KMSG_BOOT) {

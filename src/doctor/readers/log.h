@@ -37,10 +37,11 @@ struct gp_log_known {
     bool is_general;        /* it says that something failed, others why */
 };
 
-/* That NVIDIA's module was loaded, as a kernel log with times since boot tells. */
+/* That NVIDIA's module was loaded for the first time, as a kernel log with times since boot tells.
+ */
 struct gp_log_loaded {
-    const char *text, *where;   /* of the last time; NULL: it is not told */
-    uint64_t first_ns, last_ns; /* since boot */
+    const char *text, *where; /* NULL: it is not told */
+    uint64_t time_ns;         /* since boot */
 };
 
 struct gp_log {
