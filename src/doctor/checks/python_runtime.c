@@ -10,6 +10,7 @@
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/used.h"
 #include "doctor/version.h"
 
 #include <stdlib.h>
@@ -74,48 +75,64 @@ static bool is_judged_elsewhere(const char *name)
     return is_framework(name) || (suffix && suffix[3] >= '0' && suffix[3] <= '9');
 }
 
-/* Packages that use a build of their own, in this folder, if there is one; and the variable with
- * which pip builds it. */
-static const struct own_build {
-    const char *name, *folder, *variable;
-} own_builds[] = {{"ctransformers", "ctransformers/lib/local", "CT_CUBLAS=1"}};
-
-static const struct own_build *own_build_of(const char *name)
-{
-    for (size_t i = 0; i < GP_ARRAY_LEN(own_builds); i++)
-        if (strcmp(own_builds[i].name, name) == 0)
-            return &own_builds[i];
-    return NULL;
-}
+/* A package that uses a build of its own, in this folder, if there is one; the variable with which
+ * pip builds it; and the argument by which programs have it use a GPU. */
+static const struct {
+    const char *name, *folder, *variable, *argument;
+} own_build = {"ctransformers", "ctransformers/lib/local", "CT_CUBLAS=1", "gpu_layers"};
 
 static bool is_built_here(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
 {
-    const struct own_build *own = own_build_of(name);
     char path[GP_PATH_SIZE];
-    return own && gp_pyenv_path(env, own->folder, path) && gp_files_exist(&exam->files, path);
+    return strcmp(name, own_build.name) == 0 && gp_pyenv_path(env, own_build.folder, path) &&
+           gp_files_exist(&exam->files, path);
 }
 
-/* Whether a package requires the runtime; one that does so with an extra only, "package[cuda]",
- * counts if nothing else can have brought the runtime. */
+/* A program of the project that has this package use a GPU; NULL: none is seen to. */
+static const char *gpu_program(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
+{
+    bool is_known = strcmp(name, own_build.name) == 0;
+    const char *path =
+        is_known ? gp_project_program_with(exam, env, own_build.argument, true) : NULL;
+    const char *text = path ? gp_files_text(&exam->files, &exam->arena, path, 1 << 18, NULL) : NULL;
+    const char *found = text ? strstr(text, own_build.argument) : NULL;
+    if (!found)
+        return NULL;
+    found += strlen(own_build.argument);
+    return found[strspn(found, " =")] == '0' ? NULL : path;
+}
+
+/* A package, and how it requires the runtime: with an extra only, "package[cuda]", it may do
+ * without, and the runtime may be what another package has left. */
+struct user {
+    const char *name, *version, *entry;
+    bool is_extra;
+};
+
 static bool wants_runtime(struct gp_exam *exam, const struct gp_pyenv *env, const char *entry,
-                          const char *runtime, bool is_alone)
+                          const char *runtime, bool *ret_is_extra)
 {
     struct gp_requirement wanted;
     const char *text = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", entry));
+    bool is_wanted = false;
+    *ret_is_extra = true;
     while ((text = gp_requirement_next(text, &wanted)))
-        if (!wanted.is_elsewhere && strcmp(wanted.name, runtime) == 0 &&
-            (is_alone || !wanted.is_extra))
-            return true;
-    return false;
+        if (!wanted.is_elsewhere && strcmp(wanted.name, runtime) == 0) {
+            is_wanted = true;
+            *ret_is_extra = *ret_is_extra && wanted.is_extra;
+        }
+    return is_wanted;
 }
 
-/* A package that computes with this runtime, as far as its metadata tells. */
+/* A package that computes with this runtime, as far as its metadata tells: one that requires it, or
+ * the first that does so with an extra, if no framework can have brought it. */
 static bool find_user(struct gp_exam *exam, const struct gp_pyenv *env, const char *runtime,
-                      struct gp_pypackage *ret)
+                      struct user *ret)
 {
     enum { MOST = 1024 };
     char **names, name[GP_PYPACKAGE_NAME], version[GP_PYPACKAGE_VERSION];
-    bool is_alone = true;
+    bool is_alone = true, is_extra;
+    *ret = (struct user){0};
     long n = gp_files_list(&exam->files, &exam->arena, env->site, &names);
     for (size_t i = 0; i < env->count; i++)
         is_alone = is_alone && !is_framework(env->packages[i].name);
@@ -123,31 +140,34 @@ static bool find_user(struct gp_exam *exam, const struct gp_pyenv *env, const ch
         if (!strstr(names[i], ".dist-info") || !gp_pypackage_split(names[i], name, version) ||
             is_judged_elsewhere(name) || is_built_here(exam, env, name) ||
             gp_python_is_reported(exam, env, name) ||
-            !wants_runtime(exam, env, names[i], runtime, is_alone))
+            !wants_runtime(exam, env, names[i], runtime, &is_extra) ||
+            (is_extra && (ret->name || !is_alone)))
             continue;
-        *ret = (struct gp_pypackage){.name = gp_exam_text(exam, "%s", name),
-                                     .version = gp_exam_text(exam, "%s", version),
-                                     .entry = names[i]};
-        return true;
+        *ret = (struct user){.name = gp_exam_text(exam, "%s", name),
+                             .version = gp_exam_text(exam, "%s", version),
+                             .entry = names[i],
+                             .is_extra = is_extra};
+        if (!is_extra)
+            break;
     }
-    return false;
+    return ret->name != NULL;
 }
 
 /* The build that pip makes for the toolkit that is installed, if the driver runs that one's CUDA.
  */
-static void fix_build(struct gp_exam *exam, const struct gp_pyenv *env,
-                      const struct gp_pypackage *package, const struct gp_nvidia *nv)
+static void fix_build(struct gp_exam *exam, const struct gp_pyenv *env, const struct user *package,
+                      const struct gp_nvidia *nv)
 {
-    const struct own_build *own = own_build_of(package->name);
     const struct gp_toolkit_found *toolkit = gp_toolkit_used(gp_toolkits_of(exam));
     const char *floor = toolkit && toolkit->has_compiler ? gp_cuda_floor(toolkit->version) : "";
-    if (!own || !floor[0] || !gp_driver_reaches(nv->driver, floor))
+    if (strcmp(package->name, own_build.name) != 0 || !floor[0] ||
+        !gp_driver_reaches(nv->driver, floor))
         return;
     gp_exam_advice(exam, "or have it built for CUDA %s, which is installed:", toolkit->version);
     if (!toolkit->is_on_path)
         gp_exam_command(exam, "the build must find nvcc", "export PATH=%s/bin:$PATH",
                         gp_exam_quoted(exam, toolkit->path));
-    gp_exam_command(exam, "in the same shell", "export %s", own->variable);
+    gp_exam_command(exam, "in the same shell", "export %s", own_build.variable);
     gp_exam_pip(exam, env, GP_PIP_AGAIN, "the same release",
                 gp_exam_text(exam, "--no-deps --no-cache-dir --no-binary %s %s==%s", package->name,
                              package->name, package->version));
@@ -157,18 +177,25 @@ void gp_check_python_runtime(struct gp_exam *exam, const struct gp_pyenv *env,
                              const struct gp_nvidia *nv)
 {
     unsigned cuda;
-    struct gp_pypackage user;
+    struct user user;
     const struct gp_pypackage *runtime =
         nv->driver[0] ? refused_runtime(exam, env, nv, &cuda) : NULL;
     if (!runtime || !find_user(exam, env, runtime->name, &user))
         return;
     const char *floor = gp_cuda_floor(gp_exam_text(exam, "%u", cuda));
-    gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                   "%s %s in %s uses CUDA %u, which needs driver %s or newer; this machine has %s",
-                   user.name, user.version, env->prefix, cuda, floor, nv->driver);
+    const char *program = user.is_extra ? gpu_program(exam, env, user.name) : NULL;
+    gp_exam_report(exam,
+                   !user.is_extra ? gp_pyenv_verdict(env, false)
+                   : program      ? GP_VERDICT_WARN
+                                  : GP_VERDICT_INFO,
+                   "%s %s in %s %s CUDA %u, which needs driver %s or newer; this machine has %s",
+                   user.name, user.version, env->prefix,
+                   user.is_extra && !program ? "may use" : "uses", cuda, floor, nv->driver);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, user.entry),
-                     "requires %s", runtime->name);
+                     "requires %s%s", runtime->name, user.is_extra ? ", with an extra" : "");
     gp_exam_evidence(exam, env->site, "%s", runtime->entry);
+    if (program)
+        gp_exam_evidence(exam, program, "%s", own_build.argument);
     gp_exam_why(exam, "CUDA's runtime is in the environment, whatever toolkit is installed: \"CUDA "
                       "driver version is insufficient for CUDA runtime version\" (error 35).");
     gp_driver_fix_at_least(exam, floor);
