@@ -14,15 +14,20 @@
 
 #include <string.h>
 
+enum { FIRST_WITHOUT_NUMBER = 13 }; /* the CUDA whose number the names of packages lack */
+
+/* The number behind a mark in what a release says of its build; 0: it does not tell. */
+static unsigned built_for(struct gp_exam *exam, const struct gp_pyenv *env, const char *mark)
+{
+    static const char file[] = "onnxruntime/capi/build_and_package_info.py";
+    const char *found = strstr(gp_pyenv_text(exam, env, file), mark);
+    return found ? gp_version_major(found + strlen(mark)) : 0;
+}
+
 /* From PyPI it is 11 before 1.19; builds for CUDA 12 were in another index. */
 unsigned gp_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
 {
-    static const char mark[] = "cuda_version = '";
-    const char *path =
-        gp_exam_text(exam, "%s/onnxruntime/capi/build_and_package_info.py", env->site);
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4096, NULL);
-    const char *found = text ? strstr(text, mark) : NULL;
-    unsigned major = found ? gp_version_major(found + sizeof(mark) - 1) : 0;
+    unsigned major = built_for(exam, env, "cuda_version = '");
     return major ? major : gp_version_compare(version, "1.19") >= 0 ? 12 : 11;
 }
 
@@ -64,17 +69,24 @@ static bool looks_into_wheels(struct gp_exam *exam, const struct gp_pyenv *env)
 /* The cuDNN that a release is built for. */
 static unsigned onnx_cudnn(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
 {
-    static const char file[] = "onnxruntime/capi/build_and_package_info.py",
-                      mark[] = "cudnn_version = '";
-    const char *found = strstr(gp_pyenv_text(exam, env, file), mark);
-    unsigned major = found ? gp_version_major(found + sizeof(mark) - 1) : 0;
+    unsigned major = built_for(exam, env, "cudnn_version = '");
     return major ? major : gp_version_compare(version, "1.19") >= 0 ? 9 : 8;
+}
+
+/* One of NVIDIA's packages for a CUDA. From 13 on their names, but for that of cuDNN, are without
+ * its number, and they share a folder. */
+static const struct gp_pypackage *wheel_of(struct gp_exam *exam, const struct gp_pyenv *env,
+                                           const char *part, unsigned cuda)
+{
+    bool is_numbered = cuda < FIRST_WITHOUT_NUMBER || strcmp(part, "cudnn") == 0;
+    return gp_pyenv_package(env, is_numbered ? gp_exam_text(exam, "nvidia-%s-cu%u", part, cuda)
+                                             : gp_exam_text(exam, "nvidia-%s", part));
 }
 
 /* A library that only one of NVIDIA's packages has. */
 struct wheel_part {
     const struct gp_pypackage *wheel;
-    const char *name, *folder; /* "libcudnn.so.9", "cudnn" */
+    const char *name, *folder; /* "libcudnn.so.9", "cudnn"; "cu13" */
     bool is_cudnn;             /* CUDA itself is found elsewhere */
 };
 
@@ -85,11 +97,11 @@ static bool find_wheel(struct gp_exam *exam, const struct gp_pyenv *env, const c
     unsigned cuda = gp_onnx_cuda(exam, env, version), cudnn = onnx_cudnn(exam, env, version);
     const char *cublas = gp_exam_text(exam, "libcublasLt.so.%u", cuda);
     bool is_cudnn = gp_library_is_loadable(exam, env, cublas);
-    const char *folder = is_cudnn ? "cudnn" : "cublas";
+    const char *part = is_cudnn ? "cudnn" : "cublas";
+    const char *folder =
+        is_cudnn || cuda < FIRST_WITHOUT_NUMBER ? part : gp_exam_text(exam, "cu%u", cuda);
     const char *name = is_cudnn ? gp_exam_text(exam, "libcudnn.so.%u", cudnn) : cublas;
-    *ret = (struct wheel_part){
-        gp_pyenv_package(env, gp_exam_text(exam, "nvidia-%s-cu%u", folder, cuda)), name, folder,
-        is_cudnn};
+    *ret = (struct wheel_part){wheel_of(exam, env, part, cuda), name, folder, is_cudnn};
     if (!ret->wheel || !is_cudnn)
         return ret->wheel != NULL;
     return gp_files_exist(&exam->files,
@@ -101,9 +113,9 @@ static bool find_wheel(struct gp_exam *exam, const struct gp_pyenv *env, const c
  * is to come from where the loader looks. */
 static bool is_partial(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda)
 {
-    static const char *const rest[] = {"nvidia-cuda-runtime", "nvidia-cufft", "nvidia-curand"};
+    static const char *const rest[] = {"cuda-runtime", "cufft", "curand"};
     for (size_t i = 0; i < GP_ARRAY_LEN(rest); i++)
-        if (gp_pyenv_package(env, gp_exam_text(exam, "%s-cu%u", rest[i], cuda)))
+        if (wheel_of(exam, env, rest[i], cuda))
             return false;
     return true;
 }
