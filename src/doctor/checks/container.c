@@ -520,7 +520,7 @@ const struct gp_check gp_checks_container[] = {
      "the toolkit can update a container's library cache",
      {NULL},
      gp_container_has_config,
-     gp_container_check_ldcache},
+     gp_container_check_ldconfig},
     {"container.lxc",
      "LXC containers may open the device files of their GPUs",
      {"driver.loaded"},

@@ -27,7 +27,7 @@ bool gp_container_has_operator(struct gp_exam *exam);
 void gp_container_check_operator(struct gp_exam *exam);
 bool gp_container_is_nested(struct gp_exam *exam);
 void gp_container_check_nested(struct gp_exam *exam);
-void gp_container_check_ldconfig(struct gp_exam *exam);
+void gp_container_check_ldconfig_path(struct gp_exam *exam);
 
 /* container_cdi.c: the specification of the GPUs for containers; NULL: there is none */
 const char *gp_container_find_cdi(const struct gp_exam *exam);
@@ -65,11 +65,21 @@ void gp_container_report_nodes(struct gp_exam *exam, const struct gp_container_n
 /* container_incus.c: the tool that LXC, Incus and LXD pass NVIDIA's driver with */
 bool gp_container_has_incus(struct gp_exam *exam);
 void gp_container_check_incus(struct gp_exam *exam);
+/* The line by which a container of this manager, "Incus", "LXD" or "LXC", has the tool called, and
+ * the file with it, which is that of its last start where its settings cannot be read. NULL: it has
+ * not, or the manager is no longer in use. */
+const char *gp_container_tool_call(struct gp_exam *exam, const char *manager, const char *name,
+                                   const char **ret_path);
 
-/* container_lxc_hook.c: LXC's hook that calls this tool and has failed; and for all engines,
- * whether the toolkit can run the system's ldconfig */
+/* container_lxc_hook.c: LXC's hook that calls this tool and has failed */
 void gp_container_check_lxc_hook(struct gp_exam *exam);
-void gp_container_check_ldcache(struct gp_exam *exam);
+
+/* container_filter.c: for all engines, whether the toolkit can run the system's ldconfig */
+void gp_container_check_ldconfig(struct gp_exam *exam);
+/* The installed libnvidia-container that does not let it run, and this system's glibc: 42 of 2.42;
+ * "": none. The other explains and mends it, in a finding. */
+const char *gp_container_filtering(struct gp_exam *exam, unsigned *ret_glibc);
+void gp_container_explain_filter(struct gp_exam *exam, const char *version, unsigned glibc);
 
 /* container_release.c: an engine of a release that breaks GPUs */
 bool gp_container_has_faulty_release(struct gp_exam *exam);

@@ -492,7 +492,7 @@ static void check_start(struct gp_exam *exam, const char *path, const char *bare
 /* The path of ldconfig on the host ("@…"): Ubuntu's, and Debian's before 9, is a script around
  * ldconfig.real, which cannot run in a container that lacks the latter; other distributions have no
  * ldconfig.real. Versions of the toolkit with nvidia-ctk see through the script. */
-void gp_container_check_ldconfig(struct gp_exam *exam)
+void gp_container_check_ldconfig_path(struct gp_exam *exam)
 {
     unsigned number = 0;
     const char *value = value_of(exam, "ldconfig", &number);

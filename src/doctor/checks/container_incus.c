@@ -166,6 +166,26 @@ static void restart(struct gp_exam *exam, const struct guest *guest)
                     project, gp_exam_quoted(exam, name ? name + 1 : guest->name));
 }
 
+const char *gp_container_tool_call(struct gp_exam *exam, const char *manager, const char *name,
+                                   const char **ret_path)
+{
+    size_t m = 0;
+    while (strcmp(managers[m].word, manager) != 0)
+        m++;
+    struct guest guest = {.manager = m, .name = name};
+    if (is_former(exam, m))
+        return NULL;
+    guest.path = gp_exam_text(exam, "%s/%s/%s", managers[m].folder, name, managers[m].settings);
+    for (size_t i = 0; !gp_files_exist(&exam->files, guest.path); i++) {
+        if (i == GP_ARRAY_LEN(managers[m].made) || !managers[m].made[i])
+            return NULL;
+        guest.path = gp_exam_text(exam, "%s/%s/lxc.conf", managers[m].made[i], name);
+        guest.manager = PLAIN; /* it is written as the settings of LXC are */
+    }
+    *ret_path = guest.path;
+    return call_in(exam, &guest);
+}
+
 bool gp_container_has_incus(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;

@@ -3,33 +3,23 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/checks/container_host.h"
-#include "doctor/checks/log_show.h"
 #include "doctor/lines.h"
-#include "doctor/readers/log.h"
+#include "doctor/readers/boot.h"
 #include "doctor/readers/packages.h"
 #include "doctor/version.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* Where the settings and the log of a container's last start are: FOLDER/NAME, or NAME alone. */
+/* The log of a container: FOLDER/NAME/lxc.log, of its last start; FOLDER/NAME.log, of all starts.
+ */
 static const struct {
-    const char *word, *start, *logs, *log, *settings[3];
+    const char *word, *start, *logs, *log;
 } managers[] = {
-    {"Incus",
-     "incus start",
-     "/var/log/incus",
-     "/lxc.log",
-     {"/run/incus/%s/lxc.conf", "/var/log/incus/%s/lxc.conf",
-      "/var/lib/incus/containers/%s/backup.yaml"}},
-    {"LXD",
-     "lxc start",
-     "/var/log/lxd",
-     "/lxc.log",
-     {"/run/lxd/%s/lxc.conf", "/var/log/lxd/%s/lxc.conf",
-      "/var/lib/lxd/containers/%s/backup.yaml"}},
-    {"LXC", "sudo lxc-start -n", "/var/log/lxc", ".log", {"/var/lib/lxc/%s/config", NULL}},
+    {"Incus", "incus start", "/var/log/incus", "/lxc.log"},
+    {"LXD", "lxc start", "/var/log/lxd", "/lxc.log"},
+    {"LXC", "sudo lxc-start -n", "/var/log/lxc", ".log"},
 };
 
 struct failure {
@@ -37,53 +27,66 @@ struct failure {
     const char *name;
     const char *log, *line; /* what the log says, and its time: "20250405020851.656" */
     const char *stamp;
+    long long at;                /* in seconds since 1970; 0: unknown */
     const char *settings, *call; /* the line by which it has the hook */
 };
 
 /* ---- containers whose hook has failed ---- */
 
-static const char *line_with(struct gp_exam *exam, const char *path, const char *const *words)
+/* The time in a line, "lxc NAME 20250405020851.656 ERROR    conf - … - Failed to run mount hooks";
+ * "": it has none. */
+static const char *stamp_in(const char *line, size_t n)
 {
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 18, NULL), *at;
+    enum { SECONDS = 14 };
+    const char *word;
+    for (const char *at = line, *end = line + n; gp_lines_word(&at, end, &word, &n);)
+        if (n > SECONDS && word[SECONDS] == '.' && strspn(word, "0123456789") == SECONDS)
+            return word;
+    return "";
+}
+
+/* In UTC, as LXC writes it. */
+static long long time_of(const char *stamp)
+{
+    struct tm tm = {0};
+    return strptime(stamp, "%Y%m%d%H%M%S", &tm) ? (long long)timegm(&tm) : 0;
+}
+
+/* The last failure, unless the log has lines of a later start. */
+static bool find_line(struct gp_exam *exam, struct failure *f)
+{
+    enum { ONE_START = 60, MOST = 1 << 18 };
+    static const char mark[] = "Failed to run mount hooks";
+    const char *text = gp_files_tail(&exam->files, &exam->arena, f->log, MOST, NULL), *line;
     struct gp_lines lines = gp_lines_of(text, text ? strlen(text) : 0);
     size_t n;
-    while (gp_lines_next(&lines, &at, &n)) {
-        at += strspn(at, " \t");
-        const char *line = gp_exam_text(exam, "%.*s", (int)strcspn(at, "\n"), at);
-        for (size_t i = 0; words[i]; i++)
-            if (line[0] != '#' && strstr(line, words[i]))
-                return line;
+    while (gp_lines_next(&lines, &line, &n)) {
+        long long at = time_of(stamp_in(line, n));
+        if (memmem(line, n, mark, sizeof(mark) - 1)) {
+            f->line = gp_exam_text(exam, "%.*s", (int)n, line);
+            f->at = at;
+        } else if (f->line && at > f->at + ONE_START) {
+            f->line = NULL;
+        }
     }
-    return NULL;
+    f->stamp = f->line ? stamp_in(f->line, strlen(f->line)) : "";
+    return f->line != NULL;
+}
+
+/* Whether it runs now, or has failed before this boot: plain LXC logs nothing of starts that go
+ * well. */
+static bool is_over(struct gp_exam *exam, const struct failure *f)
+{
+    bool is_plain = *managers[f->manager].log == '.';
+    return (is_plain && f->at < gp_boot_time(exam)) ||
+           gp_files_exist(&exam->files,
+                          gp_exam_text(exam, "/sys/fs/cgroup/lxc.payload.%s", f->name));
 }
 
 static bool find_call(struct gp_exam *exam, struct failure *f)
 {
-    static const char *const calls[] = {"/hooks/nvidia", "nvidia.runtime: \"true\"", NULL};
-    for (size_t i = 0; i < GP_ARRAY_LEN(managers[0].settings); i++) {
-        const char *form = managers[f->manager].settings[i],
-                   *place = form ? strstr(form, "%s") : "";
-        if (!form)
-            continue;
-        f->settings = gp_exam_text(exam, "%.*s%s%s", (int)(place - form), form, f->name, place + 2);
-        f->call = line_with(exam, f->settings, calls);
-        if (f->call)
-            return true;
-    }
-    return false;
-}
-
-/* "lxc NAME 20250405020851.656 ERROR    conf - … - Failed to run mount hooks" */
-static bool find_line(struct gp_exam *exam, struct failure *f)
-{
-    static const char *const words[] = {"Failed to run mount hooks", NULL};
-    static const char digits[] = "0123456789";
-    f->line = line_with(exam, f->log, words);
-    f->stamp = "";
-    for (const char *p = f->line; p && *p; p += strcspn(p, " "), p += strspn(p, " "))
-        if (strspn(p, digits) == 14)
-            f->stamp = p;
-    return f->line != NULL;
+    f->call = gp_container_tool_call(exam, managers[f->manager].word, f->name, &f->settings);
+    return f->call != NULL;
 }
 
 static bool find_failure(struct gp_exam *exam, struct failure *ret)
@@ -101,7 +104,7 @@ static bool find_failure(struct gp_exam *exam, struct failure *ret)
             *ret = (struct failure){
                 .manager = m, .name = gp_exam_text(exam, "%.*s", (int)(cut - names[i]), names[i])};
             ret->log = gp_exam_text(exam, "%s/%s%s", folder, ret->name, end);
-            if (find_line(exam, ret) && find_call(exam, ret))
+            if (find_line(exam, ret) && !is_over(exam, ret) && find_call(exam, ret))
                 return true;
         }
     }
@@ -127,103 +130,25 @@ static void report(struct gp_exam *exam, const struct failure *f, enum gp_verdic
     gp_exam_evidence(exam, f->settings, "%s", f->call);
 }
 
-/* ---- libnvidia-container and glibc ---- */
-
-/* The first with the call that ldconfig of a newer glibc makes, and Arch's first package of the
- * release before with it. */
-static const char mended[] = "1.17.9", mended_arch[] = "1.17.8";
-enum { ARCH_RELEASE = 2, GLIBC = 42 };
-
-static const char filter_link[] = "https://github.com/NVIDIA/libnvidia-container/pull/326";
-
-static unsigned glibc_of(struct gp_exam *exam)
-{
-    const char *arch = gp_container_engine_version(exam, "glibc");
-    const char *version = arch[0] ? arch : gp_container_engine_version(exam, "libc6");
-    return version[0] ? gp_version_minor(version) : gp_container_glibc(exam);
-}
-
-static bool is_patched(const struct gp_exam *exam, const char *version)
-{
-    const char *release = strchr(version, '-');
-    bool is_arch = strcmp(exam->machine.distro_id, "arch") == 0 ||
-                   gp_files_exist(&exam->files, "/var/lib/pacman/local");
-    return is_arch && release && gp_version_compare(version, mended_arch) == 0 &&
-           strtoul(release + 1, NULL, 10) >= ARCH_RELEASE;
-}
-
-/* The installed libnvidia-container that does not let this system's ldconfig run; "": none. */
-static const char *filtering(struct gp_exam *exam, unsigned *ret_glibc)
-{
-    const char *version = gp_container_engine_version(exam, "libnvidia-container");
-    if (!version[0])
-        version = gp_container_engine_version(exam, "libnvidia-container1");
-    if (!version[0])
-        version = gp_container_toolkit_version(exam);
-    if (!version[0] || gp_version_compare(version, mended) >= 0 || is_patched(exam, version))
-        return "";
-    *ret_glibc = glibc_of(exam);
-    return *ret_glibc >= GLIBC ? version : "";
-}
-
-static void explain_filter(struct gp_exam *exam, const char *version, unsigned glibc)
-{
-    bool is_arch = gp_files_exist(&exam->files, "/var/lib/pacman/local");
-    gp_exam_evidence(exam, "package", "libnvidia-container %s; %s fixes it", version,
-                     is_arch ? "1.17.8-2" : "1.18");
-    gp_exam_evidence(exam, "glibc", "2.%u", glibc);
-    gp_exam_why(exam,
-                "It allows ldconfig only a few system calls. That of new releases of glibc also "
-                "calls clock_gettime, which is not one of them: \"ldcache error: process "
-                "/sbin/ldconfig terminated with signal 9\".");
-    gp_container_update_toolkit(exam);
-    gp_exam_link(exam, filter_link);
-}
-
-static void check_filter(struct gp_exam *exam)
-{
-    unsigned glibc = 0;
-    const char *version = gp_container_engine(exam) ? filtering(exam, &glibc) : "";
-    if (!version[0])
-        return;
-    const struct gp_log_known *known = gp_log_known_of(exam, "container.ldconfig");
-    bool is_seen = known && strstr(known->text, "terminated with signal");
-    gp_exam_report(exam, is_seen ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "containers with a GPU %s: libnvidia-container %s is too old for glibc 2.%u",
-                   is_seen ? "do not start" : "may not start", version, glibc);
-    if (known)
-        gp_log_show_known(exam, known);
-    explain_filter(exam, version, glibc);
-}
-
-void gp_container_check_ldcache(struct gp_exam *exam)
-{
-    const struct gp_finding *before = exam->last;
-    gp_container_check_ldconfig(exam);
-    if (exam->last == before)
-        check_filter(exam);
-}
+/* ---- releases at fault ---- */
 
 static bool report_filter(struct gp_exam *exam, const struct failure *f)
 {
     unsigned glibc = 0;
-    const char *version = filtering(exam, &glibc);
+    const char *version = gp_container_filtering(exam, &glibc);
     if (!version[0])
         return false;
     report(exam, f, GP_VERDICT_WARN,
            gp_exam_text(exam, "libnvidia-container %s is too old for glibc 2.%u", version, glibc));
-    explain_filter(exam, version, glibc);
+    gp_container_explain_filter(exam, version, glibc);
     start_again(exam, f);
     return true;
 }
 
 /* ---- a release of Incus ---- */
 
-static const struct {
-    const char *version, *link;
-} faulty[] = {
-    {"6.11", "https://github.com/zabbly/incus/issues/81"}, /* some packages of it are patched */
-};
+static const char faulty[] = "6.11"; /* some packages of it are patched */
+static const char faulty_link[] = "https://github.com/zabbly/incus/issues/81";
 
 /* Of its package, or of its folder on NixOS: "/nix/store/…-incus-6.11.0/bin/incus". */
 static const char *incus_version(struct gp_exam *exam)
@@ -270,24 +195,20 @@ static void update_incus(struct gp_exam *exam)
 static bool report_release(struct gp_exam *exam, const struct failure *f)
 {
     const char *version = f->manager == 0 ? incus_version(exam) : "";
-    for (size_t i = 0; version[0] && i < GP_ARRAY_LEN(faulty); i++) {
-        if (gp_version_compare(version, faulty[i].version) != 0 ||
-            is_built_after(version, f->stamp))
-            continue;
-        report(exam, f, GP_VERDICT_WARN,
-               gp_exam_text(exam, "nvidia.runtime is broken in Incus %s", faulty[i].version));
-        gp_exam_evidence(exam, "package", "incus %s", version);
-        gp_exam_why(exam,
-                    "In its first packages, the hook that passes the driver fails for every "
-                    "container. The driver and NVIDIA Container Toolkit are not at fault. Later "
-                    "packages have a fix.");
-        update_incus(exam);
-        start_again(exam, f);
-        gp_exam_advice(exam, "or go back to the release before, and hold it until then");
-        gp_exam_link(exam, faulty[i].link);
-        return true;
-    }
-    return false;
+    if (!version[0] || gp_version_compare(version, faulty) != 0 ||
+        is_built_after(version, f->stamp))
+        return false;
+    report(exam, f, GP_VERDICT_WARN,
+           gp_exam_text(exam, "nvidia.runtime is broken in Incus %s", faulty));
+    gp_exam_evidence(exam, "package", "incus %s", version);
+    gp_exam_why(exam, "In its first packages, the hook that passes the driver fails for every "
+                      "container. The driver and NVIDIA Container Toolkit are not at fault. Later "
+                      "packages have a fix.");
+    update_incus(exam);
+    start_again(exam, f);
+    gp_exam_advice(exam, "or go back to the release before, and hold it until then");
+    gp_exam_link(exam, faulty_link);
+    return true;
 }
 
 void gp_container_check_lxc_hook(struct gp_exam *exam)
