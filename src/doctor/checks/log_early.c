@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-static const char journal[] = "journalctl -u ";
-
 /* That there is no GPU, from programs that look for one only when they start. */
 static const char none_found[] = "ollama.no-gpu,ollama.fallback,ollama.init-100,ollama.no-nvidia";
 
@@ -20,8 +18,7 @@ static bool is_early(struct gp_exam *exam, const struct gp_log_known *known)
     const struct gp_log *log = gp_log_of(exam);
     const struct gp_log_loaded *loaded = &log->loaded;
     return exam->machine.is_driver_loaded && !exam->machine.container &&
-           known->verdict >= GP_VERDICT_WARN &&
-           strncmp(known->where, journal, sizeof(journal) - 1) == 0 &&
+           known->verdict >= GP_VERDICT_WARN && known->unit &&
            gp_exam_is_listed(none_found, known->id) && loaded->text &&
            log->first_ns < known->since_boot_ns && loaded->time_ns > known->since_boot_ns;
 }
@@ -46,19 +43,18 @@ bool gp_log_report_early(struct gp_exam *exam, const struct gp_log_known *known)
     const struct gp_log *log = gp_log_of(exam);
     if (!is_early(exam, known))
         return false;
-    const char *unit = known->where + sizeof(journal) - 1;
     const struct gp_log_loaded *loaded = &log->loaded;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "%s was started before NVIDIA's driver was loaded, found no GPU, and stays on "
                    "the CPU",
-                   unit);
+                   known->unit);
     for (size_t i = 0; i < log->known_count; i++)
         if (log->known[i].path == known->path && is_early(exam, &log->known[i]))
             gp_log_show_known(exam, &log->known[i]);
     gp_exam_evidence(exam, loaded->where, "%s, %.1f s later", loaded->text,
                      (double)(loaded->time_ns - known->since_boot_ns) / (double)GP_NS_PER_S);
     gp_exam_why(exam, "It looks for GPUs only when it starts; the driver is loaded now.");
-    gp_exam_command(exam, "now", "sudo systemctl restart %s", gp_exam_quoted(exam, unit));
+    gp_exam_command(exam, "now", "sudo systemctl restart %s", gp_exam_quoted(exam, known->unit));
     if (loaded->time_ns < settled_ns)
         fix_order(exam);
     return true;

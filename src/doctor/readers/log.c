@@ -109,7 +109,8 @@ static void keep_notable(struct reader *r, const char *text, struct gp_kmsg *k)
 static void take_line(struct reader *r, const char *text)
 {
     struct gp_kmsg k;
-    gp_log_keep_known(r->exam, r->log, (struct gp_log_place){r->path, r->number}, text);
+    gp_log_keep_known(r->exam, r->log, (struct gp_log_place){.path = r->path, .line = r->number},
+                      text);
     bool is_about_gpus = gp_kmsg_parse(text, &k);
     if (!r->is_timed && k.clock == GP_KMSG_SINCE_BOOT) {
         r->log->first_ns = k.time_ns; /* the first lines of all have the time 0 */

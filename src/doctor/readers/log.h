@@ -29,6 +29,7 @@ struct gp_log_known {
     const char *id, *family, *look, *cause, *fix; /* of the error, as gp_entry has them */
     enum gp_verdict verdict;
     const char *text, *path, *where;
+    const char *unit;             /* the service that has printed it; NULL: unknown */
     char address[GP_KMSG_BUS_ID]; /* of the device in the text; "" */
     unsigned long long times;
     uint64_t since_boot_ns; /* of a line in the journal; 0: unknown */

@@ -116,6 +116,7 @@ void gp_log_keep_known(struct gp_exam *exam, struct gp_log *log, struct gp_log_p
                                    .text = gp_exam_text(exam, "%.*s", KNOWN_SIZE, text),
                                    .path = place.path,
                                    .where = where,
+                                   .unit = place.unit,
                                    .times = 1,
                                    .since_boot_ns = place.since_boot_ns,
                                    .is_shared = gp_log_is_shared(place.path),
@@ -147,7 +148,7 @@ static void read_program(struct gp_exam *exam, struct gp_log *log, const char *p
         (void)snprintf(text, sizeof(text), "%.*s", (int)(n < LINE_SIZE ? n : LINE_SIZE - 1), line);
         if (is_start(text) || (gp_kmsg_parse(text, &k) && k.kind == GP_KMSG_BOOT))
             log->known_count = before;
-        gp_log_keep_known(exam, log, (struct gp_log_place){path, 0}, text);
+        gp_log_keep_known(exam, log, (struct gp_log_place){.path = path}, text);
     }
 }
 
@@ -348,7 +349,11 @@ struct target {
 static void take_printed(const struct gp_journal_line *line, void *argument)
 {
     struct target *to = argument;
-    struct gp_log_place place = {line->where, 0, line->since_boot_us * GP_NS_PER_US};
+    struct gp_log_place place = {
+        .path = line->where,
+        .unit = line->unit,
+        .since_boot_ns = line->since_boot_us * GP_NS_PER_US,
+    };
     size_t first = to->log->known_count;
     if (line->unit && line->unit != to->unit)
         to->is_for_cpu = gp_service_is_for_cpu(to->exam, line->unit);

@@ -7,7 +7,8 @@
 struct gp_log_place {
     const char *path; /* a file, or a command that shows the line; the same pointer for all lines */
     uint64_t line;    /* its number; 0: unknown */
-    uint64_t since_boot_ns; /* likewise */
+    const char *unit; /* the service; NULL: unknown */
+    uint64_t since_boot_ns; /* of a line in the journal; 0: unknown */
 };
 
 /* Keeps a line that is a finding by itself; of each error on a device the first one, and how often
