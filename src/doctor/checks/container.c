@@ -409,6 +409,12 @@ static void check_parts(struct gp_exam *exam)
     gp_container_check_glibc(exam, program);
 }
 
+static void check_incus(struct gp_exam *exam)
+{
+    if (!gp_container_report_incus(exam))
+        gp_container_check_lxc_hook(exam);
+}
+
 const struct gp_check gp_checks_container[] = {
     {"container.devices", "the container has GPUs", {NULL}, is_inside, check_devices},
     {"container.cgroup",
@@ -535,7 +541,7 @@ const struct gp_check gp_checks_container[] = {
      "LXC has the tool that passes NVIDIA's driver into containers",
      {"driver.loaded"},
      gp_container_has_incus,
-     gp_container_check_incus},
+     check_incus},
     {"container.compose",
      "compose knows the way by which its file asks for GPUs",
      {NULL},

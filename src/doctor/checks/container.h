@@ -64,7 +64,8 @@ void gp_container_report_nodes(struct gp_exam *exam, const struct gp_container_n
 
 /* container_incus.c: the tool that LXC, Incus and LXD pass NVIDIA's driver with */
 bool gp_container_has_incus(struct gp_exam *exam);
-void gp_container_check_incus(struct gp_exam *exam);
+/* False: it is not missing where it is called. */
+bool gp_container_report_incus(struct gp_exam *exam);
 /* The line by which a container of this manager, "Incus", "LXD" or "LXC", has the tool called, and
  * the file with it, which is that of its last start where its settings cannot be read. NULL: it has
  * not, or the manager is no longer in use. */

@@ -195,17 +195,14 @@ bool gp_container_has_incus(struct gp_exam *exam)
     return is_any && m->nvidia_count > 0 && m->is_driver_loaded && !m->container;
 }
 
-void gp_container_check_incus(struct gp_exam *exam)
+bool gp_container_report_incus(struct gp_exam *exam)
 {
     struct guest guest = {0};
     for (size_t i = 0; i < GP_ARRAY_LEN(managers) && !has_tool(exam); i++)
         if (!is_former(exam, i))
             look(exam, i, &guest);
-    if (!guest.line) {
-        if (has_tool(exam))
-            gp_container_check_lxc_hook(exam);
-        return;
-    }
+    if (!guest.line)
+        return false;
     const char *word = managers[guest.manager].word;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    guest.is_refused
@@ -225,4 +222,5 @@ void gp_container_check_incus(struct gp_exam *exam)
                     word);
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
     restart(exam, &guest);
+    return true;
 }

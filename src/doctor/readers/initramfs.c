@@ -68,20 +68,20 @@ static void read_file(struct gp_exam *exam, const struct program *program, const
 {
     size_t size = 0, n;
     const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &size), *line;
-    struct gp_initramfs_line *ret = NULL;
+    struct gp_initramfs_line first = {.path = NULL};
     bool is_open = false;
-    for (struct gp_lines lines = gp_lines_of(text, text ? size : 0);
-         gp_lines_next(&lines, &line, &n) && (ret || found->count < GP_INITRAMFS_LINES);) {
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
         bool was_open = is_open;
         if (!names_module(program, line, n, module, &is_open))
             continue;
-        if (!ret) {
-            ret = &found->lines[found->count++];
-            *ret = (struct gp_initramfs_line){path, gp_exam_text(exam, "%.*s", (int)n, line),
-                                              (unsigned)lines.number, !program->keys[0], false};
-        }
-        ret->is_array = ret->is_array || was_open || is_open;
+        if (!first.path)
+            first = (struct gp_initramfs_line){path, gp_exam_text(exam, "%.*s", (int)n, line),
+                                               (unsigned)lines.number, !program->keys[0], false};
+        first.is_array = first.is_array || was_open || is_open;
     }
+    if (first.path && found->count < GP_INITRAMFS_LINES)
+        found->lines[found->count++] = first;
 }
 
 size_t gp_initramfs_lines(struct gp_exam *exam, const char *module,
