@@ -17,6 +17,10 @@
 
 static const char override_name[] = "HSA_OVERRIDE_GFX_VERSION";
 
+/* Variables that show programs only some of the GPUs, which they count in the kernel's order. */
+static const char *const masks[] = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                    "CUDA_VISIBLE_DEVICES"};
+
 /* ---- the GPUs ---- */
 
 /* "gfx1030" of version 100300 in its properties, or of "10.3.0" in the variable. */
@@ -177,14 +181,24 @@ static bool is_without(const char *name, const struct library *library)
     return is_unserved(name, library->rocm);
 }
 
-/* The first GPU for which there is no code; NULL: one of them has, or it is unknown. */
+/* The place of the GPU that is meant for computing: one of the cards, if there are any. */
+static size_t meant_place(const struct gp_gfxlist *targets)
+{
+    for (size_t i = 0; i < targets->count; i++)
+        if (!gp_gfx_is_integrated(targets->names[i]))
+            return i;
+    return 0;
+}
+
+/* The GPU meant for computing, if there is no code for any; NULL: one of them has, or it is
+ * unknown. */
 static const char *find_missing(const struct gp_gfxlist *targets, const struct library *library)
 {
     for (size_t i = 0; i < targets->count; i++)
         if (library->list.count > 0 ? gp_gfxlist_has(&library->list, targets->names[i])
                                     : !is_without(targets->names[i], library))
             return NULL;
-    return targets->count > 0 ? targets->names[0] : NULL;
+    return targets->count > 0 ? targets->names[meant_place(targets)] : NULL;
 }
 
 /* What builds have code for, where their files do not say. */
@@ -263,16 +277,52 @@ const char *gp_amd_wheel_override(struct gp_exam *exam, const char *torch, const
     return like ? like->version : NULL;
 }
 
-static void report(struct gp_exam *exam, const struct library *library, const char *name,
-                   bool is_overridden)
+/* The mask that the user has set, whose value is in `ret_value`; NULL: none. */
+static const char *mask_of(const struct gp_exam *exam, const char **ret_value)
 {
+    for (size_t i = 0; i < GP_ARRAY_LEN(masks); i++)
+        if ((*ret_value = gp_machine_variable(&exam->machine, masks[i])) != NULL)
+            return masks[i];
+    return NULL;
+}
+
+/* Without those that a mask with one number hides; with another mask all. */
+static struct gp_gfxlist without_hidden(const struct gp_exam *exam,
+                                        const struct gp_gfxlist *targets)
+{
+    const char *value;
+    char *end = NULL;
+    unsigned long place = mask_of(exam, &value) ? strtoul(value, &end, 10) : 0;
+    struct gp_gfxlist one = {.count = 1};
+    if (!end || end == value || *end || place >= targets->count)
+        return *targets;
+    memcpy(one.names[0], targets->names[place], sizeof(one.names[0]));
+    return one;
+}
+
+/* Whether programs take the GPU that is a part of the processor, as it is the first, and not the
+ * card beside it (ROCm/legacy-rocm-build#3401). */
+static bool is_before_card(const struct gp_exam *exam, const struct gp_gfxlist *targets)
+{
+    const char *value;
+    return meant_place(targets) > 0 && !mask_of(exam, &value);
+}
+
+static void report(struct gp_exam *exam, const struct library *library,
+                   const struct gp_gfxlist *targets, const char *name, bool is_overridden)
+{
+    bool is_second = !is_overridden && is_before_card(exam, targets);
     struct gp_gfxlist assumed = library->list;
     if (assumed.count == 0)
         assume_targets(&assumed, library->is_wheel);
     const struct relative *like = relative_of(name, &assumed);
     gp_exam_report(exam, library->env ? gp_pyenv_verdict(library->env, true) : GP_VERDICT_WARN,
-                   "%s has no code for this AMD GPU (%s)", library->words, name);
-    gp_exam_evidence(exam, is_overridden ? override_name : library->place, "%s", name);
+                   is_second ? "%s has no code for the AMD GPU %s, nor for the integrated one "
+                               "(%s), which programs take first"
+                             : "%s has no code for this AMD GPU (%s)",
+                   library->words, name, targets->names[0]);
+    gp_exam_evidence(exam, is_overridden ? override_name : library->place, "%s",
+                     is_second ? words_of(exam, targets) : name);
     gp_exam_evidence(exam, library->where, "%s",
                      library->list.count > 0
                          ? gp_exam_text(exam, "built for %s", words_of(exam, &library->list))
@@ -280,6 +330,9 @@ static void report(struct gp_exam *exam, const struct library *library, const ch
     gp_exam_why(exam, "Programs see the GPU, but the first kernel fails: \"invalid device "
                       "function\", \"no kernel image is available\" or \"Cannot read "
                       "TensileLibrary.dat\".");
+    if (is_second)
+        gp_exam_command(exam, "let programs see only the card; rocminfo lists the GPUs",
+                        "export HIP_VISIBLE_DEVICES=%zu", meant_place(targets));
     if (like && !is_overridden)
         gp_exam_command(exam,
                         gp_exam_text(exam,
@@ -309,13 +362,10 @@ static void report(struct gp_exam *exam, const struct library *library, const ch
 static void report_partial(struct gp_exam *exam, const struct gp_gfxlist *targets,
                            const struct library *library)
 {
-    static const char *const masks[] = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-                                        "CUDA_VISIBLE_DEVICES"};
-    const char *bare = NULL;
+    const char *bare = NULL, *value;
     size_t place = 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(masks); i++)
-        if (gp_machine_variable(&exam->machine, masks[i]))
-            return;
+    if (mask_of(exam, &value))
+        return;
     for (size_t i = targets->count; i > 0; i--) {
         struct gp_gfxlist one = {.count = 1};
         memcpy(one.names[0], targets->names[i - 1], sizeof(one.names[0]));
@@ -353,8 +403,11 @@ static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
         value = set[0].value;
     bool is_overridden = gp_amd_read_override(value, taken.names[0]);
     const char *name = find_missing(is_overridden ? &taken : targets, library);
+    struct gp_gfxlist shown = without_hidden(exam, targets);
+    if (name && !is_overridden)
+        name = find_missing(&shown, library);
     if (name)
-        report(exam, library, name, is_overridden);
+        report(exam, library, targets, name, is_overridden);
     else if (library->env && !is_overridden)
         report_partial(exam, targets, library);
     return name ? REPORTED : library->list.count > 0 ? HAS_CODE : UNKNOWN;

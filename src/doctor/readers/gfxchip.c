@@ -92,3 +92,13 @@ bool gp_gfx_has_card(const struct gp_machine *machine)
             return true;
     return false;
 }
+
+bool gp_gfx_is_integrated(const char *name)
+{
+    static const char *const names[] = {"gfx902",  "gfx909",  "gfx90c",  "gfx1013", "gfx1033",
+                                        "gfx1035", "gfx1036", "gfx1103", "gfx115"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}

@@ -16,4 +16,7 @@ const char *gp_gfx_kernel_of_chip(unsigned device);
 struct gp_machine;
 bool gp_gfx_has_card(const struct gp_machine *machine);
 
+/* Whether a GPU with this name is a part of a processor, "gfx1036". */
+bool gp_gfx_is_integrated(const char *name);
+
 #endif
