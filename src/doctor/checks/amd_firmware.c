@@ -5,6 +5,7 @@
 #include "doctor/readers/packages.h"
 #include "doctor/version.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What shows that this machine suffers from the fault. */
@@ -21,6 +22,7 @@ static const struct fault {
     const char *good;   /* a release before the fault */
     const char *mended; /* the first release without it; "": unknown */
     const char *words, *link;
+    unsigned mes; /* the version of its scheduler (MES) that has the fault; 0: unknown */
 } faults[] = {
     {"20250613", "20250621", 0x7550, 0x7590, REJECTED, "20250509", "20250627",
      "the GPU rejects the firmware of its display controller: monitors stay black",
@@ -30,7 +32,7 @@ static const struct fault {
      "https://github.com/ROCm/legacy-rocm-build/issues/5724"},
     {"20251125", "20251125", 0x1586, 0x1586, COMPUTES, "20251111", "20260110",
      "ROCm's programs hang the GPU, or end with a memory access fault",
-     "https://github.com/ROCm/legacy-rocm-build/issues/5724"},
+     "https://github.com/ROCm/legacy-rocm-build/issues/5724", 0x83},
     {"20260519", "20260519", 0x1586, 0x1586, DARK, "20260410", "",
      "its display controller never sets the mode of a 5K monitor: the screen stays black",
      "https://github.com/omacom/omarchy/issues/5984"},
@@ -74,14 +76,32 @@ static bool is_within(const char *version, const struct fault *fault)
     return strncmp(version, fault->first, DATE) >= 0 && strncmp(version, fault->last, DATE) <= 0;
 }
 
-/* If the release is unknown, as on systems with rpm: what a rejected firmware of this GPU can be.
- */
-static const struct fault *fault_of(const struct gp_pci_gpu *gpu, const char *version)
+static const char *mes_path(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
-    for (size_t i = 0; i < GP_ARRAY_LEN(faults); i++)
-        if (gpu->device >= faults[i].from && gpu->device <= faults[i].to &&
-            (version[0] ? is_within(version, &faults[i]) : faults[i].sign == REJECTED))
-            return &faults[i];
+    return gp_exam_text(exam, "/sys/bus/pci/devices/%s/fw_version/mes_fw_version", gpu->bus_id);
+}
+
+/* The version of the GPU's scheduler that the driver has loaded; 0: unknown. */
+static unsigned loaded_mes(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    char line[32];
+    return gp_files_line(&exam->files, mes_path(exam, gpu), line, sizeof(line))
+               ? (unsigned)strtoul(line, NULL, 16)
+               : 0;
+}
+
+/* The loaded firmware tells more than the package, which may have been changed since. If the
+ * release is unknown, as on systems with rpm: what a rejected firmware of this GPU can be. */
+static const struct fault *fault_of(const struct gp_pci_gpu *gpu, const char *version, unsigned mes)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(faults); i++) {
+        const struct fault *f = &faults[i];
+        bool is_one = f->mes && mes ? mes == f->mes
+                      : version[0]  ? is_within(version, f)
+                                    : f->sign == REJECTED;
+        if (gpu->device >= f->from && gpu->device <= f->to && is_one)
+            return f;
+    }
     return NULL;
 }
 
@@ -240,17 +260,37 @@ static void report_rejected(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
         gp_exam_link(exam, fault->link);
 }
 
+/* The initramfs has a copy of the firmware, which was not made again since the update, or the
+ * machine not booted. */
+static void reload(struct gp_exam *exam)
+{
+    gp_exam_why(exam, "The release that is installed now does not have this fault, but it is not "
+                      "loaded.");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_exam_command(exam, "", "sudo reboot");
+}
+
 static void report_fault(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                          const struct gp_package *package, const struct fault *fault,
                          const char *connector)
 {
+    const char *version = without_epoch(package->version);
+    bool is_loaded = fault->mes && loaded_mes(exam, gpu) == fault->mes;
+    bool is_mended =
+        is_loaded && version[0] && fault->mended[0] && strcmp(version, fault->mended) >= 0;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "release %s of the firmware has a fault with AMD GPU %s: %s",
-                   without_epoch(package->version), gpu->bus_id, fault->words);
+                   is_loaded ? fault->first : version, gpu->bus_id, fault->words);
     show(exam, package);
+    if (is_loaded)
+        gp_exam_evidence(exam, mes_path(exam, gpu), "0x%x: that of release %s", fault->mes,
+                         fault->first);
     if (connector)
         gp_exam_evidence(exam, connector, "connected, but not enabled");
-    mend(exam, package, fault);
+    if (is_mended)
+        reload(exam);
+    else
+        mend(exam, package, fault);
     gp_exam_link(exam, fault->link);
 }
 
@@ -258,7 +298,8 @@ void gp_amd_check_firmware(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     struct gp_package package = {.name = ""};
     (void)find_package(exam, &package);
-    const struct fault *fault = fault_of(gpu, without_epoch(package.version));
+    const struct fault *fault =
+        fault_of(gpu, without_epoch(package.version), loaded_mes(exam, gpu));
     const struct gp_log_known *line =
         exam->machine.container ? NULL : gp_log_known_for(exam, "amd.dmcub-rejected", gpu->bus_id);
     if (line) {
