@@ -141,6 +141,8 @@ struct gp_log_line;
  * the log says; false: it is not. */
 bool gp_driver_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                                  const struct gp_log_line *line);
+/* A release in which programs are known to hang on Wayland. */
+void gp_driver_check_hangs(struct gp_exam *exam);
 
 /* driver_bumblebee.c */
 bool gp_driver_has_bumblebee(struct gp_exam *exam);

@@ -516,6 +516,7 @@ void gp_driver_check_graphics(struct gp_exam *exam)
     if (!check_desktop(exam))
         gp_driver_check_left_out(exam);
     gp_driver_check_applications(exam);
+    gp_driver_check_hangs(exam);
     check_chosen(exam);
     check_links(exam);
     check_drm(exam);
