@@ -2,7 +2,9 @@
 #include "doctor/checks/container.h"
 #include "doctor/checks/ollama.h"
 #include "doctor/readers/docker.h"
+#include "doctor/readers/gfxchip.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static bool is_kfd(const char *path)
@@ -185,6 +187,58 @@ static void check_frigate(struct gp_exam *exam, const struct gp_docker_container
     gp_exam_link(exam, "https://docs.frigate.video/configuration/hardware_acceleration_video");
 }
 
+/* The AMD GPU of this machine that a line names, "gfx1103"; NULL: none. */
+static const char *named_chip(const struct gp_exam *exam, const char *line)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const char *name = gp_gfx_of_chip(m->gpus[i].device);
+        const char *at = m->gpus[i].vendor == GP_PCI_AMD && name[0] ? strstr(line, name) : NULL;
+        if (at && !isalnum((unsigned char)at[strlen(name)]))
+            return name;
+    }
+    return NULL;
+}
+
+static bool is_any(const struct gp_error_entry *unused, const char *line)
+{
+    (void)unused;
+    return line[0];
+}
+
+/* The image's Mesa was built with an LLVM from before this GPU; that of the host does not count. */
+static void check_llvm(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    const char *line = has_device(c, is_gpu_file)
+                           ? gp_docker_printed_error(exam, c, "mesa.llvm-old", is_any)
+                           : NULL;
+    const char *chip = line && image ? named_chip(exam, line) : NULL;
+    if (!chip)
+        return;
+    /* Programs may go on with another GPU, or with another driver. */
+    const char *refused = gp_docker_printed_error(exam, c, "vaapi.init", is_refused);
+    gp_exam_report(exam, refused ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "container %s cannot use the AMD GPU: its image is older than %s", c->name,
+                   chip);
+    gp_exam_evidence(exam, c->config_path, "Image: %s", image);
+    gp_exam_evidence(exam, gp_docker_log_of(exam, c, line), "%s", line);
+    if (refused)
+        gp_exam_evidence(exam, gp_docker_log_of(exam, c, refused), "%s", refused);
+    gp_exam_why(exam, "Its driver for VA-API or OpenGL (Mesa) uses an LLVM that does not know this "
+                      "GPU. Driver, permissions and packages of this machine do not change that.");
+    if (strstr(image, "jellyfin/jellyfin") && strncmp(chip, "gfx110", 6) == 0)
+        gp_exam_advice(exam, "create the container again from jellyfin/jellyfin 10.9 or newer, "
+                             "which is made of Debian 12; back up its /config first, which the "
+                             "newer release changes");
+    else
+        gp_exam_advice(exam,
+                       "create the container again from a newer image, of a distribution "
+                       "whose Mesa and LLVM know %s",
+                       chip);
+    gp_exam_link(exam, "https://github.com/jellyfin/jellyfin/issues/10830");
+}
+
 void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const struct gp_machine *m = &exam->machine;
@@ -194,6 +248,7 @@ void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_contain
     check_ollama(exam, c);
     check_kfd(exam, c);
     check_frigate(exam, c);
+    check_llvm(exam, c);
     if (has_device(c, is_gpu_file) || gp_docker_has_runtime(c) ||
         !gp_files_exist(&exam->files, "/dev/dri"))
         return;

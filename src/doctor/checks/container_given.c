@@ -548,7 +548,8 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
 
 bool gp_container_has_given(struct gp_exam *exam)
 {
-    return !exam->machine.container && exam->machine.gpu_count > 0 &&
+    const struct gp_machine *m = &exam->machine;
+    return (!m->container || gp_machine_is_lxc(m)) && m->gpu_count > 0 &&
            gp_files_exist(&exam->files, gp_docker_folder(exam));
 }
 
