@@ -227,10 +227,11 @@ static bool has_akmods(struct gp_exam *exam)
     return gp_files_first(&exam->files, paths) != NULL;
 }
 
+static const char akmods_folder[] = "/usr/src/akmods/";
+
 static bool is_of_akmods(const struct gp_install *in)
 {
-    static const char folder[] = "/usr/src/akmods/";
-    return strncmp(in->source, folder, sizeof(folder) - 1) == 0;
+    return strncmp(in->source, akmods_folder, sizeof(akmods_folder) - 1) == 0;
 }
 
 static bool is_of_dkms(const struct gp_install *in)
@@ -263,6 +264,44 @@ static void fix_builder(struct gp_exam *exam)
                         "sudo dnf install akmods");
 }
 
+/* Whether akmods can build the module of the libraries' version; also if that is not known. */
+static bool has_source_of_libraries(struct gp_exam *exam)
+{
+    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
+    char **names, target[GP_PATH_SIZE];
+    if (!library || !library->version[0])
+        return true;
+    const char *mark = gp_exam_text(exam, "-%s-", library->version);
+    long n = gp_files_list(&exam->files, &exam->arena, akmods_folder, &names);
+    for (long i = 0; i < n; i++)
+        if (strstr(names[i], mark) ||
+            (gp_files_link(&exam->files, gp_exam_text(exam, "%s%s", akmods_folder, names[i]),
+                           target) &&
+             strstr(target, mark)))
+            return true;
+    return false;
+}
+
+/* The package with the module's source was left behind, or is ahead: what akmods builds of it would
+ * not match the libraries either. */
+static void fix_other_source(struct gp_exam *exam)
+{
+    const char *latest = gp_install_of(exam)->source;
+    char target[GP_PATH_SIZE];
+    if (!gp_files_link(&exam->files, latest, target) || !strstr(target, ".src.rpm") ||
+        has_source_of_libraries(exam))
+        return;
+    const char *slash = strrchr(target, '/');
+    gp_exam_evidence(exam, latest,
+                     "%s: akmods builds this version, which the libraries do not have",
+                     slash ? slash + 1 : target);
+    gp_driver_fix_update(exam);
+    gp_exam_command(exam,
+                    "if the versions in rpm -qa '*nvidia*' still differ: take all of these "
+                    "packages from what the repositories have now",
+                    "sudo dnf distro-sync --refresh '*nvidia*'");
+}
+
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
 {
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
@@ -279,10 +318,11 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
     fix_builder(exam);
     if (wants_headers && is_arch) /* of the newest kernel, which is installed with them */
         gp_driver_fix_reboot(exam, "into the kernel that the module was built for");
-    else if (is_of_akmods(gp_install_of(exam)))
+    else if (is_of_akmods(gp_install_of(exam))) {
+        fix_other_source(exam);
         gp_exam_command(exam, "build the driver's module for this kernel",
                         "sudo akmods --force --kernels %s", gp_exam_quoted(exam, kernel));
-    else if (is_of_dkms(gp_install_of(exam)))
+    } else if (is_of_dkms(gp_install_of(exam)))
         gp_exam_command(exam, "build the driver's module for this kernel",
                         "sudo dkms autoinstall -k %s", gp_exam_quoted(exam, kernel));
     else
@@ -401,23 +441,6 @@ static void return_to_negativo17(struct gp_exam *exam)
                     "sudo dnf distro-sync '*nvidia*'");
 }
 
-/* Whether akmods can build the module of the libraries' version; also if that is not known. */
-static bool has_source_of_libraries(struct gp_exam *exam, const char *folder)
-{
-    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
-    char **names, target[GP_PATH_SIZE];
-    if (!library || !library->version[0])
-        return true;
-    const char *mark = gp_exam_text(exam, "-%s-", library->version);
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++)
-        if (strstr(names[i], mark) ||
-            (gp_files_link(&exam->files, gp_exam_text(exam, "%s%s", folder, names[i]), target) &&
-             strstr(target, mark)))
-            return true;
-    return false;
-}
-
 /* openSUSE has the signed open modules in its own repository, which is behind or ahead of NVIDIA's
  * with the libraries. */
 static void fix_libraries_of_suse(struct gp_exam *exam, const char *version)
@@ -435,9 +458,8 @@ static void fix_libraries_of_suse(struct gp_exam *exam, const char *version)
 
 bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version)
 {
-    static const char source[] = "/usr/src/akmods/", of_it[] = "nvidia-driver*,libnvidia-*,"
-                                                               "kmod-nvidia*,nvidia-kmod-common,"
-                                                               "nvidia-modprobe,nvidia-settings";
+    static const char of_it[] = "nvidia-driver*,libnvidia-*,kmod-nvidia*,nvidia-kmod-common,"
+                                "nvidia-modprobe,nvidia-settings";
     const struct gp_machine *m = &exam->machine;
     const struct gp_install *in = gp_install_of(exam);
     if (m->distro == GP_DISTRO_SUSE && m->is_driver_open && !in->source[0] && !in->run_trace[0] &&
@@ -448,8 +470,7 @@ bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version)
     const char *path = "";
     bool is_negativo17 = false;
     const char *id = foreign_repository(exam, &path, &is_negativo17);
-    if (!id || strncmp(in->source, source, sizeof(source) - 1) != 0 ||
-        has_source_of_libraries(exam, source))
+    if (!id || !is_of_akmods(in) || has_source_of_libraries(exam))
         return false;
     gp_exam_evidence(exam, path, "enabled, with other packages of the driver than RPM Fusion's");
     gp_exam_why(exam, "The module is of RPM Fusion's packages, the libraries are of another "
