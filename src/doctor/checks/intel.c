@@ -194,7 +194,9 @@ static const char *user_of(struct gp_exam *exam, bool with_opencl)
     for (size_t i = 0; i < GP_ARRAY_LEN(paths) - of_opencl; i++)
         if (gp_files_exist(&exam->files, paths[i]))
             return paths[i];
-    return gp_system_library(exam, "", "libze_loader.so.1") ? "libze_loader.so.1" : NULL;
+    if (gp_system_library(exam, "", "libze_loader.so.1"))
+        return "libze_loader.so.1";
+    return with_opencl ? gp_intel_opencl_program(exam) : NULL;
 }
 
 /* Likewise, also programs for video. */
@@ -373,7 +375,7 @@ void gp_intel_check_compute(struct gp_exam *exam)
         gp_exam_evidence(exam, "libze_intel_gpu.so.1", "not in any of the usual directories");
     if (!has_cl)
         gp_exam_evidence(exam, "/etc/OpenCL/vendors/intel.icd", "missing");
-    gp_exam_why(exam, "PyTorch's xpu needs Level Zero; OpenVINO sees only the CPU without OpenCL.");
+    gp_exam_why(exam, "%s", gp_intel_use(user));
     static const char beignet[] = "1.3"; /* what releases without the runtime have */
     const char *shipped = gp_intel_shipped_runtime(exam);
     const struct gp_intel_need need = {has_zero, has_cl, user_of(exam, false) != NULL,

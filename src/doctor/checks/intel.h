@@ -43,6 +43,13 @@ bool gp_intel_propose_elsewhere(struct gp_exam *exam);
 /* Whether OpenCL's loader knows a driver for Intel's GPUs. */
 bool gp_intel_has_opencl(struct gp_exam *exam);
 
+/* A program that does not start, or does nothing, without OpenCL for a GPU; NULL: none, or Mesa's
+ * rusticl has the GPU, too. darktable and hashcat also compute on the CPU. */
+const char *gp_intel_opencl_program(struct gp_exam *exam);
+
+/* What programs use Level Zero and OpenCL for, or the one that is known (NULL: none). */
+const char *gp_intel_use(const char *user);
+
 /* Reports a GPU that no runtime is for. `user`: what needs it, or NULL. */
 void gp_intel_report_before_runtimes(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                                      const char *user);

@@ -128,6 +128,24 @@ bool gp_intel_has_opencl(struct gp_exam *exam)
     return false;
 }
 
+const char *gp_intel_opencl_program(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"/opt/resolve/bin/resolve", "/usr/bin/clpeak", NULL};
+    const char *drivers = gp_machine_variable(&exam->machine, "RUSTICL_ENABLE");
+    int error = 0;
+    bool has_rusticl =
+        drivers && strstr(drivers, "iris") && gp_opencl_knows(exam, "Rusticl", &error);
+    return has_rusticl ? NULL : gp_files_first(&exam->files, programs);
+}
+
+const char *gp_intel_use(const char *user)
+{
+    return user && strstr(user, "/resolve")
+               ? "DaVinci Resolve computes with OpenCL: without it, it finds no GPU and does not "
+                 "start."
+               : "PyTorch's xpu needs Level Zero; OpenVINO sees only the CPU without OpenCL.";
+}
+
 void gp_intel_report_before_runtimes(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                                      const char *user)
 {
