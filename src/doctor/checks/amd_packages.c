@@ -7,6 +7,7 @@
 #include "doctor/readers/opencl.h"
 #include "doctor/readers/packages.h"
 #include "doctor/readers/pyenv.h"
+#include "doctor/version.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -75,20 +76,47 @@ static const char *amd_source(struct gp_exam *exam)
     return file_with(exam, "/etc/apt/sources.list.d", "repo.radeon.com/rocm/apt");
 }
 
+/* The releases that AMD has packages for: Ubuntu's long-term ones. */
+static const struct served {
+    const char *codename, *release;
+} served[] = {
+    {"bionic", "18.04"},
+    {"focal", "20.04"},
+    {"jammy", "22.04"},
+    {"noble", "24.04"},
+};
+
+/* Whether Ubuntu's release is one between long-term ones: AMD has no packages for it. */
+static bool is_interim(const struct gp_machine *m)
+{
+    const char *release = gp_machine_release(m);
+    return gp_version_major(release) % 2 != 0 || gp_version_minor(release) != 4;
+}
+
+/* Whether apt has installed AMD's ROCm: all that its packages depend on is there. */
+static bool is_installed(struct gp_exam *exam)
+{
+    const struct gp_package *core = gp_packages_installed(&exam->files, &exam->arena, "rocm-core");
+    return core && is_of_amd(core->version);
+}
+
 /* The release of Ubuntu that a file of apt has AMD's packages for, if it is another one; NULL: it
- * is this one, or none. */
+ * is this one, or none, or an earlier one whose packages could be installed where there are no
+ * others. */
 static const char *other_release(struct gp_exam *exam, const char *path)
 {
-    static const char *const releases[] = {"bionic", "focal", "jammy", "noble"};
     const struct gp_machine *m = &exam->machine;
     const char *own = m->base_codename[0] ? m->base_codename : m->codename;
     if (!path || m->distro != GP_DISTRO_UBUNTU || !own[0])
         return NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(releases); i++)
-        if (strcmp(own, releases[i]) != 0 &&
+    for (size_t i = 0; i < GP_ARRAY_LEN(served); i++)
+        if (strcmp(own, served[i].codename) != 0 &&
             has_line(gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL),
-                     gp_exam_text(exam, " %s main", releases[i])))
-            return releases[i];
+                     gp_exam_text(exam, " %s main", served[i].codename)))
+            return is_interim(m) && is_installed(exam) &&
+                           gp_version_compare(served[i].release, gp_machine_release(m)) < 0
+                       ? NULL
+                       : served[i].codename;
     return NULL;
 }
 
@@ -111,8 +139,13 @@ static bool report_release(struct gp_exam *exam)
     gp_exam_evidence(exam, "/etc/os-release", "%s", own);
     gp_exam_why(exam, "Its packages need libraries of that release: apt reports unmet dependencies "
                       "(libpython, libstdc++), or programs do not start.");
-    gp_exam_advice(exam, "remove the packages of ROCm (sudo amdgpu-install --uninstall), and "
-                         "install the newest amdgpu-install for this release from the page below");
+    if (is_interim(m))
+        gp_exam_advice(exam, "AMD has packages for Ubuntu's long-term releases only: use one of "
+                             "them, or a container with it (rocm/dev-ubuntu-24.04)");
+    else
+        gp_exam_advice(exam,
+                       "remove the packages of ROCm (sudo amdgpu-install --uninstall), and "
+                       "install the newest amdgpu-install for this release from the page below");
     gp_exam_link(exam, "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/");
     return true;
 }
