@@ -539,5 +539,10 @@ const struct gp_check gp_checks_graphics[] = {
      {NULL},
      is_on_nixos,
      gp_graphics_check_nix},
+    {"graphics.opencl",
+     "no program crashed in a second OpenCL driver",
+     {NULL},
+     gp_graphics_has_two_opencl,
+     gp_graphics_check_opencl},
     {0},
 };

@@ -33,6 +33,11 @@ void gp_graphics_check_age(struct gp_exam *exam);
 /* graphics_nix.c: reports a compositor on NixOS whose Mesa is not that of the system's drivers. */
 void gp_graphics_check_nix(struct gp_exam *exam);
 
+/* graphics_opencl.c: whether Mesa's OpenCL is installed next to that of a GPU's maker; reports a
+ * program that crashed in it. */
+bool gp_graphics_has_two_opencl(struct gp_exam *exam);
+void gp_graphics_check_opencl(struct gp_exam *exam);
+
 /* graphics_screens.c: whether the card of a connector, "card0-HDMI-A-1", is a GPU. */
 bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card);
 

@@ -37,6 +37,21 @@ bool gp_opencl_knows(struct gp_exam *exam, const char *word, int *ret_error)
     return false;
 }
 
+const char *gp_opencl_file(struct gp_exam *exam, const char *word)
+{
+    static const char folder[] = GP_OPENCL_VENDORS, end[] = ".icd";
+    char **names, text[256];
+    long n = is_directed(exam) ? 0 : gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *last = strrchr(names[i], '.');
+        if (last && strcmp(last, end) == 0 &&
+            gp_files_line(&exam->files, path, text, sizeof(text)) && strstr(text, word))
+            return path;
+    }
+    return NULL;
+}
+
 const char *gp_opencl_program(struct gp_exam *exam)
 {
     /* The loader alone says nothing: FFmpeg's packages need it. */
