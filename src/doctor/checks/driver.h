@@ -189,6 +189,12 @@ const char *gp_driver_compositor(struct gp_exam *exam);
  * as nothing has used it since boot; false: this is none */
 bool gp_driver_report_unoffered(struct gp_exam *exam, const char *information);
 
+/* driver_vgpu.c: whether the driver is that of a host of virtual GPUs; whether it has no CUDA for
+ * that; and reports that; false: it is another driver */
+bool gp_driver_is_vgpu_host(struct gp_exam *exam);
+bool gp_driver_is_without_cuda(struct gp_exam *exam);
+bool gp_driver_report_vgpu_host(struct gp_exam *exam);
+
 /* own_libcuda.c: a part of driver.copies: programs with a copy of their own */
 void gp_driver_check_own_copies(struct gp_exam *exam);
 

@@ -1,6 +1,7 @@
 /* Fixes of the driver that several findings share: how to install it, and what else it needs. */
 #include "doctor/checks/driver_fix.h"
 
+#include "doctor/checks/driver.h"
 #include "doctor/checks/driver_wish.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/kernels.h"
@@ -103,24 +104,12 @@ static void install_old_of_arch(struct gp_exam *exam, unsigned branch)
     build_on_arch(exam, branch);
 }
 
-/* A host of virtual GPUs has a driver of its own, which no distribution packages. */
-static bool is_vgpu_host(struct gp_exam *exam)
-{
-    const char *const paths[] = {
-        "/usr/bin/nvidia-vgpud", "/usr/lib64/libnvidia-vgpu.so.1", "/usr/lib/libnvidia-vgpu.so.1",
-        gp_exam_text(exam, "/usr/lib/%s-linux-gnu/libnvidia-vgpu.so.1", exam->machine.arch)};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return true;
-    return false;
-}
-
 /* Packages cannot replace what the .run installer installed; true if this is the case. */
 static bool fix_run(struct gp_exam *exam, const struct gp_offer_choice *choice)
 {
     const struct gp_install *in = gp_install_of(exam);
     struct gp_wish wish = gp_driver_wish(exam);
-    bool is_vgpu = is_vgpu_host(exam);
+    bool is_vgpu = gp_driver_is_vgpu_host(exam);
     if (choice->branch == 0 || (!is_vgpu && !in->run_trace[0]) ||
         (!is_vgpu && (in->package_count > 0 || !in->version[0])))
         return false;

@@ -26,7 +26,7 @@ static void check_cuda(struct gp_exam *exam)
     for (size_t i = 0; i < in->library_count; i++)
         if (strcmp(in->libraries[i].name, "libcuda.so.1") == 0)
             return;
-    if (in->stub[0])
+    if (in->stub[0] || gp_driver_report_vgpu_host(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "the driver's libcuda.so.1 is not installed");
     gp_exam_evidence(exam, "libcuda.so.1", "not in any library directory");

@@ -378,7 +378,8 @@ bool gp_driver_report_uvm_refused(struct gp_exam *exam)
 void gp_driver_check_uvm(struct gp_exam *exam)
 {
     check_nspawn(exam);
-    if (!exam->machine.container && !gp_files_exist(&exam->files, module)) {
+    if (!exam->machine.container && !gp_files_exist(&exam->files, module) &&
+        !gp_driver_is_without_cuda(exam)) {
         check_containers(exam);
         check_flatpak(exam);
         check_ollama(exam);
