@@ -12,6 +12,8 @@ void gp_container_check_desktop(struct gp_exam *exam);
 bool gp_container_has_selinux(struct gp_exam *exam);
 void gp_container_check_selinux(struct gp_exam *exam);
 bool gp_container_has_config(struct gp_exam *exam);
+/* A value of the toolkit's settings without quotes, and its line; NULL: it is not set. */
+const char *gp_container_config_value(struct gp_exam *exam, const char *key, unsigned *ret_number);
 
 /* The settings by which the docker or containerd of root passes GPUs; NULL: there are none.
  * Rootless ones have theirs in the user's home. */
@@ -97,6 +99,11 @@ void gp_container_check_singularity(struct gp_exam *exam);
 /* container_plugin.c: reports that no device plugin runs on this node of Kubernetes, `service` is
  * that of k3s or RKE2, or NULL; false: one runs, or that is unknown */
 bool gp_container_report_plugin(struct gp_exam *exam, const char *service, bool is_default);
+/* Likewise: reports that NVIDIA's runtime gives the plugin nothing as that has no privileges;
+ * false: no sign of that. */
+bool gp_container_report_unprivileged(struct gp_exam *exam, const char *service, bool is_default);
+/* Whether NVIDIA's runtime was called for a pod, and has failed: others tell why. */
+bool gp_container_is_called(struct gp_exam *exam, const char *service);
 
 /* container_kubernetes.c: a node's container engine */
 bool gp_container_has_kubelet(struct gp_exam *exam);

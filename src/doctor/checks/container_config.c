@@ -94,7 +94,7 @@ static const char *value_in(struct gp_exam *exam, const char *path, const char *
     return NULL;
 }
 
-static const char *value_of(struct gp_exam *exam, const char *key, unsigned *ret_number)
+const char *gp_container_config_value(struct gp_exam *exam, const char *key, unsigned *ret_number)
 {
     return value_in(exam, config_path, key, ret_number);
 }
@@ -121,7 +121,7 @@ static void check_paths(struct gp_exam *exam)
     static const char *const keys[] = {"root", "path"};
     for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++) {
         unsigned number = 0;
-        const char *value = value_of(exam, keys[i], &number);
+        const char *value = gp_container_config_value(exam, keys[i], &number);
         if (!value || value[0] != '/' || gp_files_exist(&exam->files, value))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
@@ -147,7 +147,8 @@ static void check_user(struct gp_exam *exam)
     unsigned number = 0;
     const char *version = gp_container_engine_version(exam, "nvidia-container-toolkit");
     struct gp_access access = gp_access_of(exam, path);
-    const char *mode = value_of(exam, "mode", &number), *user = value_of(exam, "user", &number);
+    const char *mode = gp_container_config_value(exam, "mode", &number),
+               *user = gp_container_config_value(exam, "user", &number);
     if (!access.is_there || (access.mode & (FOR_ALL | FOR_GROUP)) != FOR_GROUP || user ||
         (mode && strcmp(mode, "cdi") == 0) ||
         (exam->machine.is_jetson && mode && strcmp(mode, "legacy") != 0) ||
@@ -292,7 +293,7 @@ void gp_container_check_cgroups(struct gp_exam *exam)
 {
     unsigned number = 0;
     const struct gp_finding *before = exam->last;
-    const char *value = value_of(exam, "no-cgroups", &number);
+    const char *value = gp_container_config_value(exam, "no-cgroups", &number);
     if (exam->last != before)
         return; /* it cannot be read */
     check_paths(exam);
@@ -382,7 +383,7 @@ bool gp_container_is_nested(struct gp_exam *exam)
 void gp_container_check_nested(struct gp_exam *exam)
 {
     unsigned number = 0;
-    const char *value = value_of(exam, "no-cgroups", &number);
+    const char *value = gp_container_config_value(exam, "no-cgroups", &number);
     if ((value && strcmp(value, "true") == 0) || gp_container_runs_gpus(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
@@ -419,7 +420,7 @@ void gp_container_check_mode(struct gp_exam *exam)
 {
     static const char *const specs[] = {"/etc/cdi", "/var/run/cdi", "/run/cdi"};
     unsigned number = 0;
-    const char *value = value_of(exam, "mode", &number);
+    const char *value = gp_container_config_value(exam, "mode", &number);
     char **names;
     if (!value || strcmp(value, "cdi") != 0)
         return;
@@ -495,7 +496,7 @@ static void check_start(struct gp_exam *exam, const char *path, const char *bare
 void gp_container_check_ldconfig_path(struct gp_exam *exam)
 {
     unsigned number = 0;
-    const char *value = value_of(exam, "ldconfig", &number);
+    const char *value = gp_container_config_value(exam, "ldconfig", &number);
     if (!value || strncmp(value, "@/", 2) != 0)
         return;
     const char *path = value + 1, *end = strstr(path, ".real");

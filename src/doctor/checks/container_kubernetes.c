@@ -227,13 +227,14 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
     bool is_operator = gp_files_exist(&exam->files, "/usr/local/nvidia/toolkit");
     bool is_default = is_nvidia(exam, text, name);
     if (!is_operator && !has_plugin(exam) && !has_described(exam) &&
-        gp_container_report_plugin(exam, service, is_default))
+        (gp_container_report_plugin(exam, service, is_default) ||
+         gp_container_report_unprivileged(exam, service, is_default)))
         return;
     if (is_default)
         return;
     if (is_operator && service)
         report_generated(exam, path, service);
-    if (is_operator || has_plugin(exam))
+    if (is_operator || has_plugin(exam) || gp_container_is_called(exam, service))
         return;
     report(exam, "Kubernetes' containers do not get its runtime by default", path,
            gp_exam_text(exam, "a runtime is called nvidia; the default is %s%s", name,
@@ -256,7 +257,8 @@ static void check_docker(struct gp_exam *exam)
     static const char path[] = "/etc/docker/daemon.json";
     if (gp_docker_is_nvidia_default(exam)) {
         if (!has_plugin(exam))
-            (void)gp_container_report_plugin(exam, NULL, true);
+            (void)(gp_container_report_plugin(exam, NULL, true) ||
+                   gp_container_report_unprivileged(exam, NULL, true));
         return;
     }
     report(exam, "Kubernetes' containers do not get its runtime from docker", path,

@@ -2,6 +2,9 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/checks/container_host.h"
+#include "doctor/checks/log_show.h"
+#include "doctor/lines.h"
+#include "doctor/readers/log.h"
 
 #include <errno.h>
 #include <string.h>
@@ -111,13 +114,21 @@ static const char *find_request(struct gp_exam *exam)
 
 /* Without a default runtime of NVIDIA, the plugin needs its class, too. The configuration of k3s is
  * root's alone, and on servers only. */
-static void install(struct gp_exam *exam, const char *service, bool is_default)
+static const char *helm(struct gp_exam *exam, const char *service, const char **ret_place)
 {
     const char *config =
         service ? gp_exam_text(exam, "/etc/rancher/%s/%s.yaml", service, service) : NULL;
-    const char *place = !config                                ? "where helm and kubectl are set up"
-                        : gp_files_exist(&exam->files, config) ? "with helm"
-                                                               : "on a server, with helm";
+    *ret_place = !config                                ? "where helm and kubectl are set up"
+                 : gp_files_exist(&exam->files, config) ? "with helm"
+                                                        : "on a server, with helm";
+    return config ? gp_exam_text(exam, "sudo env KUBECONFIG=%s helm", config) : "helm";
+}
+
+#define REPOSITORY "--repo https://nvidia.github.io/k8s-device-plugin"
+
+static void install(struct gp_exam *exam, const char *service, bool is_default)
+{
+    const char *place, *program = helm(exam, service, &place);
     if (!is_default && !service)
         gp_exam_command(exam, "the class of NVIDIA's runtime, where kubectl is set up",
                         "printf '%%s\\n' 'apiVersion: node.k8s.io/v1' 'kind: RuntimeClass' "
@@ -126,11 +137,9 @@ static void install(struct gp_exam *exam, const char *service, bool is_default)
         exam,
         gp_exam_text(exam, "%s; its part gfd marks the nodes with GPUs, on which the plugin runs",
                      place),
-        "%shelm upgrade -i nvdp nvidia-device-plugin --repo "
-        "https://nvidia.github.io/k8s-device-plugin --namespace nvidia-device-plugin "
+        "%s upgrade -i nvdp nvidia-device-plugin " REPOSITORY " --namespace nvidia-device-plugin "
         "--create-namespace --set gfd.enabled=true%s",
-        config ? gp_exam_text(exam, "sudo env KUBECONFIG=%s ", config) : "",
-        is_default ? "" : " --set runtimeClassName=nvidia");
+        program, is_default ? "" : " --set runtimeClassName=nvidia");
     if (!is_default)
         gp_exam_advice(exam, "pods that use GPUs need runtimeClassName: nvidia%s",
                        service ? ", a class that k3s brings" : "");
@@ -164,5 +173,122 @@ bool gp_container_report_plugin(struct gp_exam *exam, const char *service, bool 
                              "two plugins for the same GPUs do not work together");
     else
         install(exam, service, is_default);
+    return true;
+}
+
+/* ---- a plugin that is there, but finds nothing ---- */
+
+bool gp_container_is_called(struct gp_exam *exam, const char *service)
+{
+    static const char tool[] = "nvidia-container-cli:", start[] = "StartContainer";
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->known_count; i++)
+        if (strstr(log->known[i].text, tool) && strstr(log->known[i].text, start))
+            return true;
+    if (!service)
+        return false;
+    const char *path =
+        gp_exam_text(exam, "/var/lib/rancher/%s/agent/containerd/containerd.log", service);
+    size_t length = 0, n;
+    const char *line, *text = gp_files_tail(&exam->files, &exam->arena, path, 1 << 18, &length);
+    for (struct gp_lines lines = gp_lines_of(text, text ? length : 0);
+         gp_lines_next(&lines, &line, &n);)
+        if (memmem(line, n, tool, sizeof(tool) - 1) && memmem(line, n, start, sizeof(start) - 1))
+            return true;
+    return false;
+}
+
+struct pod {
+    const char *space, *name;
+};
+
+/* Of "/var/log/pods/NAMESPACE_NAME_UID/…", or "/var/log/containers/NAME_NAMESPACE_…". */
+static bool read_pod(struct gp_exam *exam, const char *path, struct pod *ret)
+{
+    static const char links[] = "/var/log/containers/";
+    bool is_link = strncmp(path, links, sizeof(links) - 1) == 0;
+    const char *first = is_link                                      ? path + sizeof(links) - 1
+                        : strncmp(path, PODS "/", sizeof(PODS)) == 0 ? path + sizeof(PODS)
+                                                                     : "";
+    const char *second = strchr(first, '_'), *end = second ? strchr(second + 1, '_') : NULL;
+    if (!end)
+        return false;
+    const char *a = gp_exam_text(exam, "%.*s", (int)(second - first), first);
+    const char *b = gp_exam_text(exam, "%.*s", (int)(end - second - 1), second + 1);
+    *ret = is_link ? (struct pod){b, a} : (struct pod){a, b};
+    return true;
+}
+
+/* The release of helm, "nvdp" of "nvdp-nvidia-device-plugin-x7k2p"; one that has the name of the
+ * chart in its own is not repeated. NULL: it was not installed by helm. */
+static const char *release_of(struct gp_exam *exam, const char *pod)
+{
+    static const char chart[] = "nvidia-device-plugin";
+    const char *found = strstr(pod, chart);
+    if (!found || strchr(found + sizeof(chart), '-')) /* "nvidia-device-plugin-daemonset-x7k2p" */
+        return NULL;
+    return found > pod + 1 ? gp_exam_text(exam, "%.*s", (int)(found - 1 - pod), pod) : chart;
+}
+
+static void give_privilege(struct gp_exam *exam, const char *service, const struct pod *pod)
+{
+    const char *place, *program = helm(exam, service, &place), *name = release_of(exam, pod->name);
+    if (name)
+        gp_exam_command(exam,
+                        gp_exam_text(exam,
+                                     "%s; with --version and the installed one to keep that: helm "
+                                     "list -A",
+                                     place),
+                        "%s upgrade %s nvidia-device-plugin " REPOSITORY
+                        " --namespace %s --reuse-values --set "
+                        "'securityContext.capabilities.add={SYS_ADMIN}'",
+                        program, gp_exam_quoted(exam, name), gp_exam_quoted(exam, pod->space));
+    else
+        gp_exam_advice(exam,
+                       "in the plugin's manifest (namespace %s), below securityContext of its "
+                       "container: capabilities: {add: [SYS_ADMIN]}",
+                       pod->space);
+}
+
+/* The line by which a plugin does not find NVML; NULL: there is none. */
+static const struct gp_log_known *blind_plugin(struct gp_exam *exam)
+{
+    const struct gp_log_known *known = gp_log_known_of(exam, "k8s.plugin-null");
+    bool is_blind = known && (strstr(known->text, "LIBRARY_NOT_FOUND") ||
+                              strstr(known->text, "could not load NVML library") ||
+                              strstr(known->text, "Incompatible strategy detected auto"));
+    return is_blind ? known : NULL;
+}
+
+/* With this setting, only volumes name a container's GPUs, or the variable in containers with
+ * privileges. The plugin has the variable alone. */
+bool gp_container_report_unprivileged(struct gp_exam *exam, const char *service, bool is_default)
+{
+    static const char key[] = "accept-nvidia-visible-devices-envvar-when-unprivileged";
+    static const char path[] = "/etc/nvidia-container-runtime/config.toml";
+    unsigned number = 0;
+    struct pod pod;
+    const struct gp_log_known *known =
+        gp_files_exist(&exam->files, path) ? blind_plugin(exam) : NULL;
+    const char *value = known ? gp_container_config_value(exam, key, &number) : NULL;
+    if (!value || strcmp(value, "false") != 0 || !read_pod(exam, known->path, &pod))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "NVIDIA's runtime gives the device plugin no driver, as the plugin has no "
+                   "privileges");
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", path, number), "%s = false", key);
+    gp_log_show_known(exam, known);
+    gp_exam_evidence(exam, PLUGINS, "no socket of NVIDIA's plugin");
+    gp_exam_why(exam, "With this setting the runtime heeds NVIDIA_VISIBLE_DEVICES only in "
+                      "containers that have SYS_ADMIN. The plugin's pod names its GPUs by that "
+                      "variable, and does not find NVML.");
+    give_privilege(exam, service, &pod);
+    if (!is_default)
+        gp_exam_advice(exam, "the plugin and the pods that use GPUs also need runtimeClassName: "
+                             "nvidia, unless they have it");
+    gp_exam_advice(exam,
+                   "or, if any pod may take GPUs by that variable: sudo nvidia-ctk config "
+                   "--in-place --set %s=true",
+                   key);
     return true;
 }
