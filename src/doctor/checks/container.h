@@ -137,6 +137,9 @@ struct gp_container_failure {
 bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure *ret);
 void gp_container_check_given(struct gp_exam *exam);
 
+/* container_truenas.c: whether the settings of TrueNAS' apps name their GPUs */
+void gp_container_check_truenas(struct gp_exam *exam);
+
 /* container_codecs.c: whether the program in such a container was built to use the GPU for video */
 struct gp_docker_container;
 void gp_container_check_codecs(struct gp_exam *exam, const struct gp_docker_container *container);

@@ -559,4 +559,5 @@ void gp_container_check_given(struct gp_exam *exam)
     if (n < 0)
         gp_exam_unreadable(exam, gp_docker_folder(exam), (int)n);
     check_ended(exam);
+    gp_container_check_truenas(exam);
 }
