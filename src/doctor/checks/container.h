@@ -102,8 +102,9 @@ bool gp_container_report_plugin(struct gp_exam *exam, const char *service, bool 
 /* Likewise: reports that NVIDIA's runtime gives the plugin nothing as that has no privileges;
  * false: no sign of that. */
 bool gp_container_report_unprivileged(struct gp_exam *exam, const char *service, bool is_default);
-/* Whether NVIDIA's runtime was called for a pod, and has failed: others tell why. */
-bool gp_container_is_called(struct gp_exam *exam, const char *service);
+/* Likewise: NVIDIA's runtime was called for a pod, and has failed, which this or another check
+ * reports; false: no sign of that. */
+bool gp_container_report_called(struct gp_exam *exam, const char *service);
 
 /* container_kubernetes.c: a node's container engine */
 bool gp_container_has_kubelet(struct gp_exam *exam);

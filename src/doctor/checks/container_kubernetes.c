@@ -234,7 +234,7 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
         return;
     if (is_operator && service)
         report_generated(exam, path, service);
-    if (is_operator || has_plugin(exam) || gp_container_is_called(exam, service))
+    if (is_operator || has_plugin(exam) || gp_container_report_called(exam, service))
         return;
     report(exam, "Kubernetes' containers do not get its runtime by default", path,
            gp_exam_text(exam, "a runtime is called nvidia; the default is %s%s", name,

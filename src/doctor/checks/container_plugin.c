@@ -3,6 +3,7 @@
 
 #include "doctor/checks/container_host.h"
 #include "doctor/checks/log_show.h"
+#include "doctor/explain/explain_line.h"
 #include "doctor/lines.h"
 #include "doctor/readers/log.h"
 
@@ -178,24 +179,57 @@ bool gp_container_report_plugin(struct gp_exam *exam, const char *service, bool 
 
 /* ---- a plugin that is there, but finds nothing ---- */
 
-bool gp_container_is_called(struct gp_exam *exam, const char *service)
+static const char tool[] = "nvidia-container-cli:", start[] = "StartContainer";
+
+/* The day in a line of containerd, time="2025-09-02T14:12:31…"; "": none. */
+static const char *day_of(struct gp_exam *exam, const char *line, size_t n)
 {
-    static const char tool[] = "nvidia-container-cli:", start[] = "StartContainer";
+    static const char mark[] = "time=\"";
+    enum { DAY = 10 };
+    bool is_stamped = n > sizeof(mark) + DAY && memcmp(line, mark, sizeof(mark) - 1) == 0;
+    return is_stamped ? gp_exam_text(exam, "%.*s", (int)DAY, line + sizeof(mark) - 1) : "";
+}
+
+/* The last line by which the toolkit has refused a pod, if it is of the last day of this log; NULL:
+ * there is none. */
+static const char *last_refusal(struct gp_exam *exam, const char *path)
+{
+    size_t length = 0, n;
+    const char *line, *found = NULL, *day = "", *last = "";
+    const char *text = gp_files_tail(&exam->files, &exam->arena, path, 1 << 18, &length);
+    struct gp_lines lines = gp_lines_of(text, text ? length : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        last = day_of(exam, line, n);
+        if (!memmem(line, n, tool, sizeof(tool) - 1) || !memmem(line, n, start, sizeof(start) - 1))
+            continue;
+        found = gp_exam_text(exam, "%.*s", n < 800 ? (int)n : 800, line);
+        day = last;
+    }
+    return found && day[0] && strcmp(day, last) == 0 ? found : NULL;
+}
+
+/* k3s and RKE2 keep a log of their containerd, which may tell what no journal does. */
+bool gp_container_report_called(struct gp_exam *exam, const char *service)
+{
     const struct gp_log *log = gp_log_of(exam);
+    struct gp_explanation e;
     for (size_t i = 0; i < log->known_count; i++)
         if (strstr(log->known[i].text, tool) && strstr(log->known[i].text, start))
-            return true;
-    if (!service)
+            return true; /* and another check reports it */
+    const char *path = service ? gp_exam_text(exam,
+                                              "/var/lib/rancher/%s/agent/containerd/"
+                                              "containerd.log",
+                                              service)
+                               : NULL;
+    const char *line = path ? last_refusal(exam, path) : NULL;
+    if (!line || !gp_explain_line(&exam->arena, line, &e))
         return false;
-    const char *path =
-        gp_exam_text(exam, "/var/lib/rancher/%s/agent/containerd/containerd.log", service);
-    size_t length = 0, n;
-    const char *line, *text = gp_files_tail(&exam->files, &exam->arena, path, 1 << 18, &length);
-    for (struct gp_lines lines = gp_lines_of(text, text ? length : 0);
-         gp_lines_next(&lines, &line, &n);)
-        if (memmem(line, n, tool, sizeof(tool) - 1) && memmem(line, n, start, sizeof(start) - 1))
-            return true;
-    return false;
+    gp_exam_report(exam, GP_VERDICT_WARN, "pods with NVIDIA's runtime do not start: %s", e.words);
+    gp_exam_evidence(exam, path, "%s", line);
+    if (e.look[0])
+        gp_exam_advice(exam, "if there is one: the finding or note of %s below", e.look);
+    gp_exam_advice(exam, "%s%s", e.look[0] ? "otherwise: " : "", e.advice);
+    return true;
 }
 
 struct pod {
