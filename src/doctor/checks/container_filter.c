@@ -84,7 +84,8 @@ static bool is_killed(const char *text)
 static bool may_filter(struct gp_exam *exam)
 {
     const struct gp_engine *engine = gp_container_engine(exam);
-    return engine && strcmp(engine->name, "podman") != 0 && !gp_container_has_mode(exam);
+    bool is_other = engine ? strcmp(engine->name, "podman") != 0 : gp_container_has_kubelet(exam);
+    return is_other && !gp_container_has_mode(exam);
 }
 
 static void check_filter(struct gp_exam *exam)
