@@ -131,7 +131,8 @@ static bool is_start(const char *text)
 {
     static const char toolkit[] =
         "-- WARNING, the following logs are for debugging purposes only --";
-    return strcmp(text, toolkit) == 0 || strstr(text, ": starting up libvirt version: ");
+    return strcmp(text, toolkit) == 0 || strstr(text, ": starting up libvirt version: ") ||
+           strstr(text, " | Running DaVinci Resolve ");
 }
 
 /* The lines of one log since the last boot that it tells; in some, since the program's last start.
@@ -321,7 +322,10 @@ static void read_last(struct gp_exam *exam, struct gp_log *log, const char *fold
         last--;
     if (last < 0)
         return;
-    const char *path = gp_exam_text(exam, "%s/%s", folder, names[last]);
+    /* A file with just this name is newer than its rotated "log.txt.1". */
+    const char *path = gp_exam_text(exam, "%s/%s", folder, start);
+    if (!gp_files_exist(&exam->files, path))
+        path = gp_exam_text(exam, "%s/%s", folder, names[last]);
     if (gp_boot_time(exam) == 0 || gp_boot_is_before(exam, path))
         read_end(exam, log, path, MOST_TEXT / 16);
 }
