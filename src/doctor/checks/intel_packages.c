@@ -130,12 +130,12 @@ bool gp_intel_has_opencl(struct gp_exam *exam)
 
 const char *gp_intel_opencl_program(struct gp_exam *exam)
 {
-    static const char *const programs[] = {"/opt/resolve/bin/resolve", "/usr/bin/clpeak", NULL};
+    static const char program[] = "/opt/resolve/bin/resolve";
     const char *drivers = gp_machine_variable(&exam->machine, "RUSTICL_ENABLE");
     int error = 0;
     bool has_rusticl =
         drivers && strstr(drivers, "iris") && gp_opencl_knows(exam, "Rusticl", &error);
-    return has_rusticl ? NULL : gp_files_first(&exam->files, programs);
+    return !has_rusticl && gp_files_exist(&exam->files, program) ? program : NULL;
 }
 
 const char *gp_intel_use(const char *user)
