@@ -215,10 +215,23 @@ static bool install_backported(struct gp_exam *exam, const char *driver)
     return true;
 }
 
+/* A system's image that has the driver gets a newer one with its update; one of a newer branch only
+ * with the open modules, which are of the newest. */
+static bool update_image(struct gp_exam *exam, const char *driver)
+{
+    const struct gp_machine *m = &exam->machine;
+    if (!m->is_driver_loaded || !gp_machine_is_ostree(m) ||
+        (gp_version_major(driver) > gp_version_major(m->driver) && !gp_install_of(exam)->is_open))
+        return false;
+    gp_driver_fix_update(exam);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 /* One that fits the GPUs and is not older. */
 static void install_driver(struct gp_exam *exam, const char *driver)
 {
-    if (install_old(exam, driver) || install_backported(exam, driver))
+    if (install_old(exam, driver) || install_backported(exam, driver) || update_image(exam, driver))
         return;
     struct gp_wish wish = gp_driver_wish(exam);
     if (gp_version_major(driver) > wish.first)
