@@ -139,6 +139,20 @@ bool gp_driver_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *
 /* By NVIDIA's list of changes of the second: the releases in which Vulkan hangs on Wayland. */
 static const char hangs_first[] = "580.65.06", hangs_fixed[] = "580.82.07";
 
+/* Its logs stay when it is removed. */
+static bool has_zed(struct gp_exam *exam, const char *home)
+{
+    const char *const paths[] = {
+        "/usr/bin/zeditor",
+        "/usr/lib/zed/zed-editor",
+        "/usr/libexec/zed-editor",
+        "/var/lib/flatpak/app/dev.zed.Zed",
+        gp_exam_text(exam, "%s/.local/zed.app", home),
+        gp_exam_text(exam, "%s/.local/share/flatpak/app/dev.zed.Zed", home),
+        NULL};
+    return gp_files_first(&exam->files, paths);
+}
+
 /* The log of Zed, which draws by Vulkan alone, if its last start was on this driver; NULL: it is
  * not, or there is none. */
 static const char *zed_log(struct gp_exam *exam)
@@ -155,7 +169,8 @@ static const char *zed_log(struct gp_exam *exam)
         const char *last = NULL;
         for (const char *p = text; p && (p = strstr(p, "driver_info: ")); p++)
             last = p;
-        if (last && strncmp(last, mark, strlen(mark)) == 0)
+        if (last && strncmp(last, mark, strlen(mark)) == 0 &&
+            has_zed(exam, homes->list[i / GP_ARRAY_LEN(logs)]))
             return path;
     }
     return NULL;
