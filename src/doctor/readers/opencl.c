@@ -18,38 +18,42 @@ static bool is_directed(struct gp_exam *exam)
     return gp_files_exist(&exam->files, "/run/opengl-driver");
 }
 
+/* The first file that names a library with this word, or one that cannot be read, if such count;
+ * NULL: none, or the folder cannot be read: then *ret_error is set, to −errno. */
+static const char *find_file(struct gp_exam *exam, const char *word, bool takes_unreadable,
+                             int *ret_error)
+{
+    static const char folder[] = GP_OPENCL_VENDORS, end[] = ".icd"; /* the loader reads no other */
+    char **names, text[256];
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    if (n < 0 && n != -ENOENT && n != -ENOTDIR)
+        *ret_error = (int)n;
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *last = strrchr(names[i], '.');
+        if (!last || strcmp(last, end) != 0)
+            continue;
+        if (gp_files_line(&exam->files, path, text, sizeof(text)) ? strstr(text, word) != NULL
+                                                                  : takes_unreadable)
+            return path;
+    }
+    return NULL;
+}
+
 bool gp_opencl_knows(struct gp_exam *exam, const char *word, int *ret_error)
 {
-    static const char folder[] = GP_OPENCL_VENDORS;
-    char **names, text[256];
-    if (is_directed(exam))
+    int error = 0;
+    if (is_directed(exam) || find_file(exam, word, true, &error))
         return true;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    if (n < 0 && n != -ENOENT && n != -ENOTDIR) {
-        *ret_error = (int)n;
-        return true;
-    }
-    for (long i = 0; i < n; i++)
-        if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s", folder, names[i]), text,
-                           sizeof(text)) ||
-            strstr(text, word))
-            return true;
-    return false;
+    if (error)
+        *ret_error = error;
+    return error != 0;
 }
 
 const char *gp_opencl_file(struct gp_exam *exam, const char *word)
 {
-    static const char folder[] = GP_OPENCL_VENDORS, end[] = ".icd";
-    char **names, text[256];
-    long n = is_directed(exam) ? 0 : gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++) {
-        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
-        const char *last = strrchr(names[i], '.');
-        if (last && strcmp(last, end) == 0 &&
-            gp_files_line(&exam->files, path, text, sizeof(text)) && strstr(text, word))
-            return path;
-    }
-    return NULL;
+    int error = 0;
+    return is_directed(exam) ? NULL : find_file(exam, word, false, &error);
 }
 
 const char *gp_opencl_program(struct gp_exam *exam)
