@@ -73,32 +73,41 @@ const char *gp_gfx_kernel_of_chip(unsigned device)
     return range_of(device)->kernel;
 }
 
-static bool is_card(const char *name)
+/* What the GPUs are whose names begin so; the others, such as gfx803, do not count as a card
+ * either: nobody expects ROCm to compute on them. */
+enum kind { KIND_OTHER, KIND_CARD, KIND_INTEGRATED };
+
+static enum kind kind_of(const char *name)
 {
-    static const char *const names[] = {"gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx94",
-                                        "gfx95",   "gfx101",  "gfx1030", "gfx1031", "gfx1032",
-                                        "gfx1100", "gfx1101", "gfx1102", "gfx120"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
+    static const struct {
+        const char *start;
+        enum kind kind;
+    } kinds[] = {
+        {"gfx900", KIND_CARD},        {"gfx902", KIND_INTEGRATED},  {"gfx906", KIND_CARD},
+        {"gfx908", KIND_CARD},        {"gfx909", KIND_INTEGRATED},  {"gfx90a", KIND_CARD},
+        {"gfx90c", KIND_INTEGRATED},  {"gfx94", KIND_CARD},         {"gfx95", KIND_CARD},
+        {"gfx1013", KIND_INTEGRATED}, {"gfx101", KIND_CARD},        {"gfx1030", KIND_CARD},
+        {"gfx1031", KIND_CARD},       {"gfx1032", KIND_CARD},       {"gfx1033", KIND_INTEGRATED},
+        {"gfx1035", KIND_INTEGRATED}, {"gfx1036", KIND_INTEGRATED}, {"gfx1100", KIND_CARD},
+        {"gfx1101", KIND_CARD},       {"gfx1102", KIND_CARD},       {"gfx1103", KIND_INTEGRATED},
+        {"gfx115", KIND_INTEGRATED},  {"gfx120", KIND_CARD},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(kinds); i++)
+        if (strncmp(name, kinds[i].start, strlen(kinds[i].start)) == 0)
+            return kinds[i].kind;
+    return KIND_OTHER;
 }
 
 bool gp_gfx_has_card(const struct gp_machine *machine)
 {
     for (size_t i = 0; i < machine->gpu_count; i++)
         if (machine->gpus[i].vendor == GP_PCI_AMD &&
-            is_card(gp_gfx_of_chip(machine->gpus[i].device)))
+            kind_of(gp_gfx_of_chip(machine->gpus[i].device)) == KIND_CARD)
             return true;
     return false;
 }
 
 bool gp_gfx_is_integrated(const char *name)
 {
-    static const char *const names[] = {"gfx902",  "gfx909",  "gfx90c",  "gfx1013", "gfx1033",
-                                        "gfx1035", "gfx1036", "gfx1103", "gfx115"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
+    return kind_of(name) == KIND_INTEGRATED;
 }
