@@ -277,35 +277,49 @@ const char *gp_amd_wheel_override(struct gp_exam *exam, const char *torch, const
     return like ? like->version : NULL;
 }
 
-/* The mask that the user has set, whose value is in `ret_value`; NULL: none. */
-static const char *mask_of(const struct gp_exam *exam, const char **ret_value)
+static bool is_masked(const struct gp_exam *exam)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(masks); i++)
-        if ((*ret_value = gp_machine_variable(&exam->machine, masks[i])) != NULL)
-            return masks[i];
-    return NULL;
+        if (gp_machine_variable(&exam->machine, masks[i]))
+            return true;
+    return false;
 }
 
-/* Without those that a mask with one number hides; with another mask all. */
-static struct gp_gfxlist without_hidden(const struct gp_exam *exam,
-                                        const struct gp_gfxlist *targets)
+/* Leaves those whose numbers are in this mask, up to the first that is none of a GPU, as "-1"; all,
+ * if there is no mask, or it has other names ("GPU-…"). */
+static void apply_mask(struct gp_gfxlist *list, const char *value)
 {
-    const char *value;
-    char *end = NULL;
-    unsigned long place = mask_of(exam, &value) ? strtoul(value, &end, 10) : 0;
-    struct gp_gfxlist one = {.count = 1};
-    if (!end || end == value || *end || place >= targets->count)
-        return *targets;
-    memcpy(one.names[0], targets->names[place], sizeof(one.names[0]));
-    return one;
+    struct gp_gfxlist left = {.count = 0};
+    while (value && *value && left.count < GP_GFX_NAMES) {
+        char *end;
+        long place = strtol(value, &end, 10);
+        if (end == value)
+            return;
+        if (place < 0 || (unsigned long)place >= list->count)
+            break;
+        memcpy(left.names[left.count++], list->names[place], GP_GFX_NAME);
+        value = *end == ',' ? end + 1 : "";
+    }
+    if (value)
+        *list = left;
+}
+
+/* The GPUs that programs see: HIP counts those that ROCR shows it. */
+static struct gp_gfxlist shown_of(const struct gp_exam *exam, const struct gp_gfxlist *targets)
+{
+    const struct gp_machine *m = &exam->machine;
+    struct gp_gfxlist shown = *targets;
+    const char *hip = gp_machine_variable(m, "HIP_VISIBLE_DEVICES");
+    apply_mask(&shown, gp_machine_variable(m, "ROCR_VISIBLE_DEVICES"));
+    apply_mask(&shown, hip ? hip : gp_machine_variable(m, "CUDA_VISIBLE_DEVICES"));
+    return shown;
 }
 
 /* Whether programs take the GPU that is a part of the processor, as it is the first, and not the
  * card beside it (ROCm/legacy-rocm-build#3401). */
 static bool is_before_card(const struct gp_exam *exam, const struct gp_gfxlist *targets)
 {
-    const char *value;
-    return meant_place(targets) > 0 && !mask_of(exam, &value);
+    return meant_place(targets) > 0 && !is_masked(exam);
 }
 
 static void report(struct gp_exam *exam, const struct library *library,
@@ -362,9 +376,9 @@ static void report(struct gp_exam *exam, const struct library *library,
 static void report_partial(struct gp_exam *exam, const struct gp_gfxlist *targets,
                            const struct library *library)
 {
-    const char *bare = NULL, *value;
+    const char *bare = NULL;
     size_t place = 0;
-    if (mask_of(exam, &value))
+    if (is_masked(exam))
         return;
     for (size_t i = targets->count; i > 0; i--) {
         struct gp_gfxlist one = {.count = 1};
@@ -402,10 +416,8 @@ static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
         gp_amd_read_override(set[0].value, taken.names[0]) && !find_missing(&taken, library))
         value = set[0].value;
     bool is_overridden = gp_amd_read_override(value, taken.names[0]);
-    const char *name = find_missing(is_overridden ? &taken : targets, library);
-    struct gp_gfxlist shown = without_hidden(exam, targets);
-    if (name && !is_overridden)
-        name = find_missing(&shown, library);
+    struct gp_gfxlist shown = is_overridden ? taken : shown_of(exam, targets);
+    const char *name = find_missing(&shown, library);
     if (name)
         report(exam, library, targets, name, is_overridden);
     else if (library->env && !is_overridden)
@@ -505,6 +517,10 @@ void gp_amd_check_code(struct gp_exam *exam)
     struct gp_gfxlist targets;
     enum answer answer = UNKNOWN;
     const char *place = gp_amd_targets(exam, &targets);
+    if (targets.count > 0 && shown_of(exam, &targets).count == 0) {
+        gp_exam_report(exam, GP_VERDICT_SKIP, "programs started in this shell see no AMD GPU");
+        return;
+    }
     if (!judge_torches(exam, &targets, place, &answer))
         judge_system(exam, &targets, place, &answer);
     if (targets.count == 0 || answer == UNKNOWN)
