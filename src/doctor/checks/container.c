@@ -534,7 +534,7 @@ const struct gp_check gp_checks_container[] = {
      gp_container_check_guests},
     {"container.given",
      "docker's containers are given the GPUs that they ask for",
-     {NULL},
+     {"container.devices"},
      gp_container_has_given,
      gp_container_check_given},
     {"container.incus",
