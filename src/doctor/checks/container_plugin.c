@@ -259,7 +259,8 @@ static const char *release_of(struct gp_exam *exam, const char *pod)
 {
     static const char chart[] = "nvidia-device-plugin";
     const char *found = strstr(pod, chart);
-    if (!found || strchr(found + sizeof(chart), '-')) /* "nvidia-device-plugin-daemonset-x7k2p" */
+    const char *rest = found ? found + sizeof(chart) - 1 : "";
+    if (rest[0] != '-' || strchr(rest + 1, '-')) /* "nvidia-device-plugin-daemonset-x7k2p" */
         return NULL;
     return found > pod + 1 ? gp_exam_text(exam, "%.*s", (int)(found - 1 - pod), pod) : chart;
 }
