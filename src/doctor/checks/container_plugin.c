@@ -5,6 +5,7 @@
 #include "doctor/checks/log_show.h"
 #include "doctor/explain/explain_line.h"
 #include "doctor/lines.h"
+#include "doctor/readers/boot.h"
 #include "doctor/readers/log.h"
 
 #include <errno.h>
@@ -190,22 +191,39 @@ static const char *day_of(struct gp_exam *exam, const char *line, size_t n)
     return is_stamped ? gp_exam_text(exam, "%.*s", (int)DAY, line + sizeof(mark) - 1) : "";
 }
 
-/* The last line by which the toolkit has refused a pod, if it is of the last day of this log; NULL:
- * there is none. */
-static const char *last_refusal(struct gp_exam *exam, const char *path)
+static bool has(const char *line, size_t n, const char *words)
+{
+    return memmem(line, n, words, strlen(words)) != NULL;
+}
+
+struct refusal {
+    const char *line; /* NULL: there is none */
+    bool is_over;     /* containerd or the machine was started since, as is done to mend it */
+    bool is_start;    /* a container was started since, which may be one without a GPU */
+};
+
+/* The last by which the toolkit has refused a pod, if it is of the last day of this log. */
+static struct refusal last_refusal(struct gp_exam *exam, const char *path)
 {
     size_t length = 0, n;
-    const char *line, *found = NULL, *day = "", *last = "";
+    struct refusal found = {NULL};
+    const char *line, *day = "", *last = "";
     const char *text = gp_files_tail(&exam->files, &exam->arena, path, 1 << 18, &length);
     struct gp_lines lines = gp_lines_of(text, text ? length : 0);
     while (gp_lines_next(&lines, &line, &n)) {
         last = day_of(exam, line, n);
-        if (!memmem(line, n, tool, sizeof(tool) - 1) || !memmem(line, n, start, sizeof(start) - 1))
+        found.is_over = found.is_over || has(line, n, "msg=\"starting containerd\"");
+        if (!has(line, n, start))
             continue;
-        found = gp_exam_text(exam, "%.*s", n < 800 ? (int)n : 800, line);
+        found.is_start = found.is_start || has(line, n, "returns successfully");
+        if (!has(line, n, tool))
+            continue;
+        found = (struct refusal){gp_exam_text(exam, "%.*s", n < 800 ? (int)n : 800, line)};
         day = last;
     }
-    return found && day[0] && strcmp(day, last) == 0 ? found : NULL;
+    if (gp_boot_time(exam) > 0 && !gp_boot_is_before(exam, path))
+        found.is_over = true;
+    return found.line && day[0] && strcmp(day, last) == 0 ? found : (struct refusal){NULL};
 }
 
 /* k3s and RKE2 keep a log of their containerd, which may tell what no journal does. */
@@ -221,11 +239,18 @@ bool gp_container_report_called(struct gp_exam *exam, const char *service)
                                               "containerd.log",
                                               service)
                                : NULL;
-    const char *line = path ? last_refusal(exam, path) : NULL;
-    if (!line || !gp_explain_line(&exam->arena, line, &e))
+    struct refusal last = path ? last_refusal(exam, path) : (struct refusal){NULL};
+    if (last.is_over && last.line)
+        return true; /* pods get the runtime, and nothing says that they do not start now */
+    if (!last.line || !gp_explain_line(&exam->arena, last.line, &e))
         return false;
-    gp_exam_report(exam, GP_VERDICT_WARN, "pods with NVIDIA's runtime do not start: %s", e.words);
-    gp_exam_evidence(exam, path, "%s", line);
+    gp_exam_report(exam, last.is_start ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   last.is_start ? "a pod with NVIDIA's runtime did not start: %s"
+                                 : "pods with NVIDIA's runtime do not start: %s",
+                   e.words);
+    gp_exam_evidence(exam, path, "%s", last.line);
+    if (last.is_start)
+        gp_exam_evidence(exam, path, "containers were started after that, with a GPU or without");
     if (e.look[0])
         gp_exam_advice(exam, "if there is one: the finding or note of %s below", e.look);
     gp_exam_advice(exam, "%s%s", e.look[0] ? "otherwise: " : "", e.advice);
