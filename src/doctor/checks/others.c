@@ -490,30 +490,6 @@ static const char *borrowed_part(struct gp_exam *exam, const char *wheel, const 
     return borrowed;
 }
 
-/* A package that loads the system's cuDNN, because it does not look into wheels; NULL: none. */
-static const char *user_of_system_cudnn(struct gp_exam *exam)
-{
-    static const char *const names[] = {"ctranslate2", "onnxruntime-gpu", "paddlepaddle-gpu",
-                                        "tensorflow"};
-    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    for (size_t i = 0; i < envs->count; i++)
-        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
-            if (gp_pyenv_package(&envs->list[i], names[k]))
-                return names[k];
-    return NULL;
-}
-
-static void fix_cudnn(struct gp_exam *exam)
-{
-    const char *user = user_of_system_cudnn(exam);
-    if (!user)
-        gp_exam_remedy(exam, GP_REMEDY_REMOVE_CUDNN, NULL, NULL);
-    gp_exam_advice(exam,
-                   "%sinstall the same version of cuDNN in the system as in the environment%s%s",
-                   user ? "" : "or ", user ? "; do not remove the system's, as its user is " : "",
-                   user ? user : "");
-}
-
 static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const struct gp_pypackage *package = gp_pyenv_package_like(env, "nvidia-cudnn-cu");
@@ -538,7 +514,9 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
         gp_exam_evidence(exam, wheel, "%s %s", package->name, package->version);
         gp_exam_why(exam, "The parts of cuDNN load each other by name, and all must have the same "
                           "version: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH.");
-        fix_cudnn(exam);
+        gp_exam_remedy(exam, GP_REMEDY_REMOVE_CUDNN, NULL, NULL);
+        gp_exam_advice(exam,
+                       "or install the same version of cuDNN in the system as in the environment");
         return;
     }
 }
