@@ -110,7 +110,7 @@ enum { MOST = 32 };
 static void end_app(struct reading *r, struct choice ret[MOST], size_t *count)
 {
     end_slot(r);
-    if (r->current.slot && *count < MOST)
+    if (r->app && r->current.slot && *count < MOST) /* not before the first app */
         ret[(*count)++] = r->current;
 }
 
@@ -161,18 +161,26 @@ static const char *refusal(struct gp_exam *exam, const char *slot, const char **
     return NULL;
 }
 
+/* The first of the apps that runs. */
 struct search {
-    const char *start; /* "ix-immich-" */
+    const struct choice *apps;
+    size_t place; /* their number: none runs */
     const char *name, *path;
 };
 
 static void look_at(struct gp_exam *exam, const struct gp_docker_container *container,
                     void *argument)
 {
+    static const char start[] = "ix-"; /* "ix-immich-server-1" */
     struct search *s = argument;
-    (void)exam;
-    if (!s->name && container->is_running &&
-        strncmp(container->name, s->start, strlen(s->start)) == 0) {
+    if (!container->is_running || strncmp(container->name, start, sizeof(start) - 1) != 0)
+        return;
+    const char *name = container->name + sizeof(start) - 1;
+    for (size_t i = 0; i < s->place; i++) {
+        size_t n = strlen(s->apps[i].app);
+        if (strncmp(name, s->apps[i].app, n) != 0 || name[n] != '-')
+            continue;
+        s->place = i;
         s->name = gp_exam_text(exam, "%s", container->name);
         s->path = container->config_path;
     }
@@ -231,13 +239,11 @@ static void fix(struct gp_exam *exam, const struct choice *c)
 static const struct choice *choose(struct gp_exam *exam, const struct choice *all, size_t count,
                                    struct search *ret)
 {
-    for (size_t i = 0; i < count; i++) {
-        *ret = (struct search){.start = gp_exam_text(exam, "ix-%s-", all[i].app)};
-        (void)gp_docker_each(exam, look_at, ret);
-        if (ret->name)
-            return &all[i];
-    }
-    return count > 0 ? &all[0] : NULL;
+    *ret = (struct search){.apps = all, .place = count};
+    if (count == 0)
+        return NULL;
+    (void)gp_docker_each(exam, look_at, ret);
+    return &all[ret->name ? ret->place : 0];
 }
 
 void gp_container_check_truenas(struct gp_exam *exam)
