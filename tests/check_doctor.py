@@ -241,11 +241,15 @@ def examine(machine, root, others):
     done = subprocess.run([program, "doctor", "--root", root, *machine.args], stdin=subprocess.DEVNULL,
                           env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
                           **who)
-    return timeless(done.stdout.decode(errors="replace")) + f"exit {done.returncode}\n"
+    said = timeless(done.stdout.decode(errors="replace"), root)
+    return said + f"exit {done.returncode}\n"
 
 
-def timeless(text):
-    """Without the date of the tables, and what is said of it once they are old."""
+def timeless(text, root):
+    """Without the date of the tables, what is said of it once they are old, and where the copy is."""
+    text = text.replace(f" --root {root}", "")
+    text = re.sub(r"\nThese commands are for the machine whose\s+files\s+are\s+in\s+\S+,\s+not\s+for\s+this\s+one\.\n",
+                  "", text)
     date = (HERE.parent.parent / "data" / "tables" / "DATE").read_text(encoding="ascii").strip()
     text = re.sub(rf"^tables of {date}, built in: \d+ days old.*\n", "", text, flags=re.M)
     return text.replace(f"tables of {date}", "tables of DATE")

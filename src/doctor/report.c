@@ -163,13 +163,26 @@ static void add_what_next(struct gp_strbuf *sb, const struct gp_exam *exam)
     };
     enum gp_presence presence = gp_exam_presence(exam);
     if (presence == GP_PRESENCE_SOME)
-        gp_strbuf_adds(sb,
-                       "If a program fails all the same: gpulse explain \"its error message\"\n");
+        gp_strbuf_addf(
+            sb, "If a program fails all the same: gpulse%s%s explain \"its error message\"\n",
+            exam->files.is_here ? "" : " --root ", exam->files.is_here ? "" : exam->files.root);
     else
         gp_strbuf_addf(sb, "no GPU was examined: %s\n", words[presence]);
 }
 
 /* Counts checks by their verdict, but every warning and failure: a check can have several. */
+/* A copy of a machine was examined: what is to be typed is not for this one. */
+static void add_whose(struct gp_strbuf *sb, const struct gp_exam *exam)
+{
+    struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&text,
+                   "These commands are for the machine whose files are in %s, not for this one.",
+                   exam->files.root);
+    gp_strbuf_addc(sb, '\n');
+    gp_doctor_add_prose(sb, text.buf ? text.buf : "", 0);
+    gp_strbuf_fini(&text);
+}
+
 static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose)
 {
     size_t counts[GP_VERDICT_FAIL + 1] = {0}, all = 0;
@@ -206,6 +219,8 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
     if (counts[GP_VERDICT_WARN] + counts[GP_VERDICT_FAIL] >
         1) /* otherwise it is printed right above */
         gp_doctor_add_fixes(sb, first, "", LABEL);
+    if (!exam->files.is_here)
+        add_whose(sb, exam);
 }
 
 static void add_machine(struct gp_strbuf *sb, const struct gp_exam *exam)

@@ -80,7 +80,7 @@ void gp_container_check_lxc_hook(struct gp_exam *exam);
 /* container_filter.c: for all engines, whether the toolkit can run the system's ldconfig */
 void gp_container_check_ldconfig(struct gp_exam *exam);
 /* The installed libnvidia-container that does not let it run, and this system's glibc: 42 of 2.42;
- * "": none. The other explains and mends it, in a finding. */
+ * "": none. The other explains it, in a finding. */
 const char *gp_container_filtering(struct gp_exam *exam, unsigned *ret_glibc);
 void gp_container_explain_filter(struct gp_exam *exam, const char *version, unsigned glibc);
 
@@ -268,7 +268,8 @@ void gp_container_check_engine(struct gp_exam *exam);
 bool gp_container_has_refused(struct gp_exam *exam);
 void gp_container_check_refused(struct gp_exam *exam);
 /* A fix: an update of those of the toolkit's packages that are installed; and their source, if a
- * release upgrade has turned it off. */
+ * release upgrade has turned it off. The second also has docker restarted, if it is there. */
+void gp_container_update_packages(struct gp_exam *exam);
 void gp_container_update_toolkit(struct gp_exam *exam);
 /* The 31 of this system's glibc 2.31, until 2.33 from the name of its file; 0: unknown. */
 unsigned gp_container_glibc(struct gp_exam *exam);

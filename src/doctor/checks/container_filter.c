@@ -57,7 +57,6 @@ void gp_container_explain_filter(struct gp_exam *exam, const char *version, unsi
                 "It allows ldconfig only a few system calls. That of new releases of glibc also "
                 "calls clock_gettime, which is not one of them: \"ldcache error: process "
                 "/sbin/ldconfig terminated with signal 9\".");
-    gp_container_update_toolkit(exam);
     gp_exam_link(exam, filter_link);
 }
 
@@ -90,6 +89,7 @@ static bool may_filter(struct gp_exam *exam)
 
 static void check_filter(struct gp_exam *exam)
 {
+    static const char docker[] = "docker";
     unsigned glibc = 0;
     const struct gp_log_known *known = failed_run(exam);
     if (known ? !is_killed(known->text) : !may_filter(exam))
@@ -103,6 +103,10 @@ static void check_filter(struct gp_exam *exam)
     if (known)
         gp_log_show_known(exam, gp_log_known_of(exam, error));
     gp_container_explain_filter(exam, version, glibc);
+    if (known && known->unit && strncmp(known->unit, docker, sizeof(docker) - 1) != 0)
+        gp_container_update_packages(exam); /* others try again by themselves */
+    else
+        gp_container_update_toolkit(exam);
 }
 
 void gp_container_check_ldconfig(struct gp_exam *exam)

@@ -141,6 +141,7 @@ static bool report_filter(struct gp_exam *exam, const struct failure *f)
     report(exam, f, GP_VERDICT_WARN,
            gp_exam_text(exam, "libnvidia-container %s is too old for glibc 2.%u", version, glibc));
     gp_container_explain_filter(exam, version, glibc);
+    gp_container_update_packages(exam);
     start_again(exam, f);
     return true;
 }

@@ -55,7 +55,7 @@ static const char *toolkit_version(struct gp_exam *exam, const char *word, const
     return oldest[0] ? oldest : library_version(exam, ret_name);
 }
 
-void gp_container_update_toolkit(struct gp_exam *exam)
+void gp_container_update_packages(struct gp_exam *exam)
 {
     static const char *const words[] = {"nvidia-container-", "libnvidia-container", "nvidia-docker",
                                         NULL};
@@ -74,6 +74,11 @@ void gp_container_update_toolkit(struct gp_exam *exam)
     else
         gp_exam_remedy(exam, GP_REMEDY_UPDATE_CONTAINER_TOOLKIT,
                        *names ? names : "nvidia-container-toolkit", NULL);
+}
+
+void gp_container_update_toolkit(struct gp_exam *exam)
+{
+    gp_container_update_packages(exam);
     if (gp_files_exist(&exam->files, "/usr/bin/docker") && !gp_container_is_podman(exam))
         gp_exam_command(exam, "", "%s restart docker",
                         !gp_container_runtime_config(exam) && gp_container_rootless_config(exam)

@@ -1,4 +1,4 @@
-/* The part of NVIDIA's driver by which programs of Wayland use EGL, a library and a package of its
+/* The part of NVIDIA's driver by which Wayland programs use EGL, a library and a package of its
  * own: a finding of driver.libraries. */
 #include "doctor/checks/driver.h"
 #include "doctor/readers/install.h"
@@ -44,7 +44,7 @@ static const char *wayland_user(struct gp_exam *exam, bool *ret_is_certain)
     if ((session = gp_driver_sddm_session(exam, &place, &is_login)) && !is_login)
         return gp_exam_text(exam, "%s has %s", place, session);
     if (gp_driver_gdm_starts_wayland(exam))
-        return "GDM starts sessions of Wayland";
+        return "GDM starts Wayland sessions";
     *ret_is_certain = false;
     shell = gp_driver_compositor(exam);
     return shell ? gp_exam_text(exam, "%s is present, without X11", shell) : NULL;
@@ -77,7 +77,7 @@ void gp_driver_check_egl(struct gp_exam *exam)
         return;
     gp_exam_report(
         exam, is_certain ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-        "programs of Wayland cannot draw on the GPU: the driver's egl-wayland is not installed");
+        "Wayland programs cannot use the GPU: the driver's egl-wayland is not installed");
     gp_exam_evidence(exam, platforms[0].library, "not in any library directory");
     gp_exam_evidence(exam, sibling, "present");
     gp_exam_evidence(exam, "the desktop", "%s", user);

@@ -193,18 +193,17 @@ void gp_driver_check_hangs(struct gp_exam *exam)
     if (log)
         gp_exam_evidence(exam, log, "Zed has started on this driver");
     gp_exam_evidence(exam, "XDG_SESSION_TYPE", "wayland");
-    gp_exam_why(
-        exam,
-        "Programs draw their first picture, and then no other. It came with %s, and %s fixes "
-        "it.",
-        hangs_first, hangs_fixed);
+    gp_exam_why(exam,
+                "Windows freeze after their first picture. It came with %s, and %s fixes "
+                "it.",
+                hangs_first, hangs_fixed);
     if (m->distro == GP_DISTRO_ARCH) {
         gp_driver_fix_update(exam);
         gp_driver_fix_reboot(exam, "");
     } else {
         gp_driver_fix_at_least(exam, hangs_fixed);
     }
-    gp_exam_advice(exam, "until then, start such a program without the variable WAYLAND_DISPLAY "
-                         "(WAYLAND_DISPLAY= zeditor), so that it draws by X11");
+    gp_exam_advice(exam, "until then, start such a program without the variable WAYLAND_DISPLAY, "
+                         "so that it uses X11: env -u WAYLAND_DISPLAY zeditor");
     gp_exam_link(exam, "https://github.com/zed-industries/zed/issues/35948");
 }

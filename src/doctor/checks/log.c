@@ -46,7 +46,8 @@ static void check_readable(struct gp_exam *exam)
     if (log->path) {
         gp_exam_report(exam, GP_VERDICT_OK, "the kernel log can be read%s",
                        log->is_cut ? ", but only its end" : "");
-        gp_exam_evidence(exam, log->path, "%zu lines about GPUs", log->count);
+        gp_exam_evidence(exam, log->path, "%zu line%s about GPUs", log->count,
+                         log->count == 1 ? "" : "s");
         return;
     }
     gp_exam_report(exam, GP_VERDICT_SKIP, "the kernel log cannot be read: %s",

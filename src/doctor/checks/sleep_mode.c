@@ -124,7 +124,7 @@ void gp_sleep_check(struct gp_exam *exam)
         (!attempts.complaint && attempts.failures < 2)) /* else something may have woken it */
         return;
     gp_exam_report(exam, attempts.complaint ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "the laptop fails to suspend by S3 (deep), and has s2idle for it");
+                   "suspending to S3 (deep) fails on this laptop, which is built for s2idle");
     gp_exam_evidence(exam, modes, "%s", line);
     gp_exam_evidence(exam, where, "%s", words);
     gp_log_show_line(exam, attempts.entry);
