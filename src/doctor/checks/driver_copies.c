@@ -294,6 +294,10 @@ static void check_flatpak(struct gp_exam *exam)
     if (name[0] && strncmp(name, version, strlen(name)) == 0 && version[strlen(name)] == '-')
         gp_exam_command(exam, "until that one is published: use the copy that is installed",
                         "FLATPAK_GL_DRIVERS=nvidia-%s flatpak run APP", gp_exam_quoted(exam, name));
+    gp_exam_advice(exam,
+                   "if Flathub has none for this driver (flatpak remote-ls --all flathub | grep "
+                   "%s%s): wait for it, as after a new release, or install a driver that is listed",
+                   gl_mark, version);
 }
 
 /* A runtime hands libraries into a container with their version in the name, and links to them. An
