@@ -51,6 +51,7 @@ struct gp_exam {
     const struct gp_cgroups *cgroups;   /* likewise, see gp_cgroups_of() */
     const struct gp_log *log;           /* likewise, see gp_log_of() */
     const struct gp_log *earlier;       /* likewise, see gp_log_earlier() */
+    long long booted;                   /* 0: not read yet, −1: unknown; see gp_boot_time() */
     const struct gp_pod_log *pod_log;   /* likewise, see gp_pod_read_driver() */
     const struct gp_pyenvs *pyenvs;     /* NULL: not searched yet; see gp_pyenvs_of() */
     const struct gp_toolkits *toolkits; /* likewise, see gp_toolkits_of() */

@@ -221,7 +221,7 @@ static struct refusal last_refusal(struct gp_exam *exam, const char *path)
         found = (struct refusal){gp_exam_text(exam, "%.*s", n < 800 ? (int)n : 800, line)};
         day = last;
     }
-    if (gp_boot_time(exam) > 0 && !gp_boot_is_before(exam, path))
+    if (gp_boot_is_after(exam, path))
         found.is_over = true;
     return found.line && day[0] && strcmp(day, last) == 0 ? found : (struct refusal){NULL};
 }

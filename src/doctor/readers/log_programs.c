@@ -194,15 +194,21 @@ static void read_pods(struct gp_exam *exam, struct gp_log *log)
         read_end(exam, log, paths[i], MOST_TEXT / 4);
 }
 
-/* Drops lines that name no device: they are about others than the GPU, or continue the line before.
- */
-static void drop_nameless(struct gp_log *log, size_t first)
+/* Drops all others that were kept from this one on. */
+static void keep_only(struct gp_log *log, size_t first,
+                      bool (*is_kept)(const struct gp_log_known *known))
 {
     size_t n = first;
     for (size_t i = first; i < log->known_count; i++)
-        if (log->known[i].address[0])
+        if (is_kept(&log->known[i]))
             log->known[n++] = log->known[i];
     log->known_count = n;
+}
+
+/* Lines that name no device are about others than the GPU, or continue the line before. */
+static bool has_address(const struct gp_log_known *known)
+{
+    return known->address[0] != '\0';
 }
 
 /* What QEMU said of libvirt's virtual machines that have a GPU now, and were started since the
@@ -222,7 +228,7 @@ static void read_virtual_machines(struct gp_exam *exam, struct gp_log *log)
             continue;
         size_t first = log->known_count;
         read_end(exam, log, path, MOST_TEXT / 16);
-        drop_nameless(log, first);
+        keep_only(log, first, has_address);
         count++;
     }
 }
@@ -241,21 +247,16 @@ static bool is_without_gpu(const struct gp_docker_container *c)
 static const char tried[] = "cuda.100,cuda.count-100,ffmpeg.cuinit-none,ld.libcuda,ld.nvml,"
                             "nvdec.library,ollama.fallback,ollama.no-gpu,video.libcuda";
 
+static bool is_more_than_tried(const struct gp_log_known *known)
+{
+    return !gp_exam_is_listed(tried, known->id);
+}
+
 static void lower_tried(struct gp_log *log, size_t first)
 {
     for (size_t i = first; i < log->known_count; i++)
-        if (gp_exam_is_listed(tried, log->known[i].id))
+        if (!is_more_than_tried(&log->known[i]))
             log->known[i].verdict = GP_VERDICT_INFO;
-}
-
-/* Not worth a line where a program is configured for the CPU. */
-static void drop_tried(struct gp_log *log, size_t first)
-{
-    size_t n = first;
-    for (size_t i = first; i < log->known_count; i++)
-        if (!gp_exam_is_listed(tried, log->known[i].id))
-            log->known[n++] = log->known[i];
-    log->known_count = n;
 }
 
 /* Whether CUDA and its libraries are not to be expected here. */
@@ -283,8 +284,8 @@ static void read_container(struct gp_exam *exam, const struct gp_docker_containe
         const char *path, *own = gp_docker_jellyfin(exam, c, &path, &length);
         if (own)
             read_program(exam, log, path, own, length);
-        if (gp_docker_is_for_cpu(c))
-            drop_tried(log, first);
+        if (gp_docker_is_for_cpu(c)) /* then it is not worth a line */
+            keep_only(log, first, is_more_than_tried);
         else if (is_without_gpu(c))
             lower_tried(log, first);
     }
@@ -326,7 +327,7 @@ static void read_last(struct gp_exam *exam, struct gp_log *log, const char *fold
     const char *path = gp_exam_text(exam, "%s/%s", folder, start);
     if (!gp_files_exist(&exam->files, path))
         path = gp_exam_text(exam, "%s/%s", folder, names[last]);
-    if (gp_boot_time(exam) == 0 || gp_boot_is_before(exam, path))
+    if (!gp_boot_is_after(exam, path))
         read_end(exam, log, path, MOST_TEXT / 16);
 }
 
@@ -364,7 +365,7 @@ static void take_printed(const struct gp_journal_line *line, void *argument)
     to->unit = line->unit;
     gp_log_keep_known(to->exam, to->log, place, line->text);
     if ((line->unit && to->is_for_cpu) || is_without_nvidia(to->exam))
-        drop_tried(to->log, first);
+        keep_only(to->log, first, is_more_than_tried);
     for (size_t i = first; i < to->log->known_count; i++)
         if (to->log->known[i].verdict > GP_VERDICT_WARN)
             to->log->known[i].verdict = GP_VERDICT_WARN;
