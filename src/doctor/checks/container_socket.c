@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Where containerd of packages has it, and the toolkit looks unless it is told another place. */
+/* Where packages of containerd put it, and where the toolkit looks by default. */
 #define USUAL_SOCKET "/run/containerd/containerd.sock"
 
 /* The engines that come with a distribution of Kubernetes, in the words of NVIDIA's documentation;

@@ -53,7 +53,7 @@ static bool split(struct gp_exam *exam, const char *line, size_t n, const char *
     return true;
 }
 
-/* Whether a GPU of NVIDIA is in this slot: for one that is gone, there is no UUID to be had. */
+/* Whether an NVIDIA GPU is in this slot: one that is gone has no UUID. */
 static bool is_present(const struct gp_exam *exam, const char *slot)
 {
     for (size_t i = 0; i < exam->machine.gpu_count; i++)

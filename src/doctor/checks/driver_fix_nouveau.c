@@ -57,7 +57,7 @@ static void remove_driver(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_DRIVER, NULL, NULL);
 }
 
-/* What keeps nouveau out goes with the packages, unless somebody has set it. */
+/* The packages take away what keeps nouveau out, except for what an administrator has set. */
 static void let_in(struct gp_exam *exam)
 {
     const struct gp_block *block = &gp_install_of(exam)->nouveau;

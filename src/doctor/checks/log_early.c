@@ -39,7 +39,7 @@ static void fix_order(struct gp_exam *exam)
 
 bool gp_log_report_early(struct gp_exam *exam, const struct gp_log_known *known)
 {
-    static const uint64_t settled_ns = 120 * GP_NS_PER_S; /* later, somebody has loaded it */
+    static const uint64_t settled_ns = 120 * GP_NS_PER_S; /* later: loaded by hand */
     const struct gp_log *log = gp_log_of(exam);
     if (!is_early(exam, known))
         return false;

@@ -16,7 +16,7 @@
 
 enum { FIRST_WITHOUT_NUMBER = 13 }; /* the CUDA whose number the names of packages lack */
 
-/* The number behind a mark in what a release says of its build; 0: it does not tell. */
+/* The number behind a mark in what a release says of its build; 0: unknown. */
 static unsigned built_for(struct gp_exam *exam, const struct gp_pyenv *env, const char *mark)
 {
     static const char file[] = "onnxruntime/capi/build_and_package_info.py";

@@ -261,8 +261,8 @@ static bool is_of_part(const struct gp_sdjournal *journal, const struct part *pa
            (!part->is_of_day || realtime_of(journal) + GP_SDJOURNAL_DAY_US >= journal->last_us);
 }
 
-/* Takes at most so many entries from this one on, but none up to that time; returns the time of
- * the last. */
+/* Takes at most `most` entries from this one on, those later than `after_us`; returns the time of
+ * the last one. */
 static uint64_t take_part(const struct gp_sdjournal *journal, const struct part *part, size_t most,
                           uint64_t after_us, gp_journal_take *take, void *argument)
 {

@@ -53,7 +53,7 @@ struct gp_log {
     size_t count;
     struct gp_log_known *known;
     size_t known_count;
-    uint64_t first_ns; /* since boot: the first line that has such a time; 0: none has */
+    uint64_t first_ns; /* the time since boot of the first line that has one; 0: or none has */
     struct gp_log_loaded loaded;
     bool is_cut; /* lines were dropped, or not read */
 };
