@@ -241,15 +241,15 @@ def examine(machine, root, others):
     done = subprocess.run([program, "doctor", "--root", root, *machine.args], stdin=subprocess.DEVNULL,
                           env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
                           **who)
-    said = timeless(done.stdout.decode(errors="replace"), root)
+    said = timeless(done.stdout.decode(errors="replace"))
     return said + f"exit {done.returncode}\n"
 
 
-def timeless(text, root):
+def timeless(text):
     """Without the date of the tables, what is said of it once they are old, and where the copy is."""
-    text = text.replace(f" --root {root}", "")
-    text = re.sub(r"\nThese commands are for the machine whose\s+files\s+are\s+in\s+\S+,\s+not\s+for\s+this\s+one\.\n",
-                  "", text)
+    text = re.sub(r" --root DIR(?= explain)| --sim NAME(?= explain)", "", text)
+    text = re.sub(r"\nThese commands are for the (?:simulated machine|machine whose\s+files\s+are\s+in\s+\S+),\s+not"
+                  r"\s+for\s+this\s+one\.\n", "", text)
     date = (HERE.parent.parent / "data" / "tables" / "DATE").read_text(encoding="ascii").strip()
     text = re.sub(rf"^tables of {date}, built in: \d+ days old.*\n", "", text, flags=re.M)
     return text.replace(f"tables of {date}", "tables of DATE")

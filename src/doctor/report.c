@@ -163,26 +163,31 @@ static void add_what_next(struct gp_strbuf *sb, const struct gp_exam *exam)
     };
     enum gp_presence presence = gp_exam_presence(exam);
     if (presence == GP_PRESENCE_SOME)
-        gp_strbuf_addf(
-            sb, "If a program fails all the same: gpulse%s%s explain \"its error message\"\n",
-            exam->files.is_here ? "" : " --root ", exam->files.is_here ? "" : exam->files.root);
+        gp_strbuf_addf(sb,
+                       "If a program fails all the same: gpulse%s explain \"its error message\"\n",
+                       exam->files.is_here  ? ""
+                       : exam->is_simulated ? " --sim NAME"
+                                            : " --root DIR");
     else
         gp_strbuf_addf(sb, "no GPU was examined: %s\n", words[presence]);
 }
 
-/* Counts checks by their verdict, but every warning and failure: a check can have several. */
-/* A copy of a machine was examined: what is to be typed is not for this one. */
+/* A copy of a machine, or a simulated one, was examined: what is typed is for that one. */
 static void add_whose(struct gp_strbuf *sb, const struct gp_exam *exam)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&text,
-                   "These commands are for the machine whose files are in %s, not for this one.",
-                   exam->files.root);
+    gp_strbuf_adds(&text, "These commands are for the ");
+    if (exam->is_simulated)
+        gp_strbuf_adds(&text, "simulated machine");
+    else
+        gp_strbuf_addf(&text, "machine whose files are in %s", exam->files.root);
+    gp_strbuf_adds(&text, ", not for this one.");
     gp_strbuf_addc(sb, '\n');
     gp_doctor_add_prose(sb, text.buf ? text.buf : "", 0);
     gp_strbuf_fini(&text);
 }
 
+/* Counts checks by their verdict, but every warning and failure: a check can have several. */
 static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose)
 {
     size_t counts[GP_VERDICT_FAIL + 1] = {0}, all = 0;
