@@ -44,6 +44,7 @@ struct gp_exam {
     const char *driver_words; /* why there is no snapshot; "": the driver was not queried */
     bool is_simulated;        /* simulated driver: this machine's processes are not on its GPUs */
     bool is_stuck;            /* a thread hangs: the process must end with _exit() */
+    const char *wanted; /* comma list: checks that run even if one that they need failed */
     const char *const *pythons; /* the interpreters or environments given, up to NULL; NULL: none */
     const struct gp_install *install;   /* NULL: not read yet; see gp_install_of() */
     const struct gp_homes *homes;       /* likewise, see gp_homes_of() */

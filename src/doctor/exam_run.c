@@ -85,7 +85,7 @@ static void run_check(struct gp_exam *exam, const struct gp_check *check)
     struct gp_check_outcome *outcome = &exam->outcomes[exam->place];
     const struct gp_check *because = failed_need(exam, check);
     outcome->is_run = true;
-    if (because) {
+    if (because && !gp_exam_is_listed(exam->wanted, check->id)) {
         outcome->root_cause = because;
         if (run_anyway(exam, check))
             return;
@@ -100,10 +100,16 @@ static void run_check(struct gp_exam *exam, const struct gp_check *check)
     outcome->ms = (double)(gp_clock_mono_ns() - start) / 1e6;
     if (exam->last == before)
         gp_exam_report(exam, GP_VERDICT_OK, "%s", check->title);
+    struct gp_finding *first = before ? before->next : exam->findings;
     if (exam->checks->finish)
-        exam->checks->finish(exam, before ? before->next : exam->findings);
-    if (outcome->verdict == GP_VERDICT_FAIL)
+        exam->checks->finish(exam, first);
+    if (because) {
+        for (struct gp_finding *f = first; f; f = f->next)
+            f->because = f->because ? f->because : because;
+        outcome->root_cause = because;
+    } else if (outcome->verdict == GP_VERDICT_FAIL) {
         outcome->root_cause = check;
+    }
 }
 
 struct round {

@@ -289,8 +289,46 @@ torch_in() {
     touch root/usr/local/cuda-12.4/bin/nvcc
     echo '{"cuda": {"name": "CUDA SDK", "version": "12.4.0"}}' >root/usr/local/cuda-12.4/version.json
     gpulse --root root explain "$line"
-    says '^      here   python\.others: vLLM in /home/ada/venv cannot use several GPUs with CUDA graphs'
-    says '^      here   cuda\.driver_floor: '
+    says '^      then   python\.others: vLLM in /home/ada/venv cannot use several GPUs with CUDA graphs'
+    says '^      then   cuda\.driver_floor: '
+}
+
+@test "what a problem follows from comes first, with the only remedies of both" {
+    local line='RuntimeError: No CUDA GPUs are available'
+    known_gpu
+    rm -r root/sys/module/nvidia
+    gpulse --root root explain "$line"
+    says '^      here   driver\.installed: no NVIDIA driver is installed for '
+    says '^             install branch [0-9]* of the driver'
+    says '^      then   driver\.loaded: the NVIDIA module is not loaded$'
+    says_not 'modprobe'
+    says_not '^      doctor '
+    gpulse --root root explain --json "$line"
+    json_is '[h["because"] for h in d["known"][0]["here"] if h["check"] in ("driver.installed", "driver.loaded")]' \
+        "[None, 'driver.installed']"
+}
+
+@test "where the line's checks find nothing, the first problem of the machine is named" {
+    mkdir -p none/sys/bus/pci/devices
+    gpulse --root none explain 'docker: something new went wrong'
+    status_is 1
+    says '^      first  '
+    says_not '^      doctor '
+    gpulse --root none explain --json 'docker: something new went wrong'
+    json_is 'd["doctor"]' None
+    known_gpu
+    rm -r root/sys/module/nvidia
+    gpulse --root root explain 'docker: something new went wrong'
+    status_is 1
+    says '^      doctor driver\.installed: no NVIDIA driver is installed for '
+    says '^             install branch [0-9]* of the driver'
+    gpulse --root root explain --json 'docker: something new went wrong'
+    json_is 'd["doctor"]["check"], d["doctor"]["status"]' "('driver.installed', 'fail')"
+    gpulse --root root explain --no-look 'docker: something new went wrong'
+    says_not '^      doctor '
+    gpulse --root root explain "NVRM: API mismatch: the client has the version 570.86.15, but"
+    says '^      here   no such problem on this machine: '
+    says '^      doctor driver\.installed: '
 }
 
 @test "no such problem: only where it was really looked for" {

@@ -97,7 +97,7 @@ static void add_known(struct gp_explain_run *e, const struct gp_known_error *kno
     e->found++;
     if (e->list) {
         json_t *object = gp_doctor_explanation_json(explanation, known->line);
-        (void)json_object_set_new(object, "here", gp_look_json(exam, explanation->look));
+        (void)json_object_set_new(object, "here", gp_look_json(exam, explanation));
         (void)json_object_set_new(object, "line_number",
                                   json_integer((json_int_t)known->line_number));
         gp_explain_add_place(e, object, e->other, known->repeats);

@@ -113,8 +113,10 @@ void gp_known_errors_add_text(struct gp_strbuf *sb, const struct gp_known_errors
         gp_doctor_add_explanation(sb, &known->explanation, has_sources);
         gp_look_add_text(sb, exam, &known->explanation);
     }
-    if (errors->count == 0)
+    if (errors->count == 0) {
         add_unknown(sb, errors);
+        gp_look_add_first(sb, exam);
+    }
 }
 
 /* What to check first after an unknown error: family and check, or null. */
@@ -132,13 +134,13 @@ void gp_known_errors_add_json(struct gp_strbuf *sb, const struct gp_known_errors
     for (size_t i = 0; i < errors->count; i++) {
         const struct gp_known_error *known = &errors->all[i];
         json_t *one = gp_doctor_explanation_json(&known->explanation, known->line);
-        (void)json_object_set_new(one, "here", gp_look_json(exam, known->explanation.look));
+        (void)json_object_set_new(one, "here", gp_look_json(exam, &known->explanation));
         (void)json_object_set_new(one, "count", json_integer((json_int_t)known->repeats + 1));
         (void)json_array_append_new(list, one);
     }
     gp_json_add(sb,
-                json_pack("{s:s, s:o, s:o}", "schema", "gpulse.doctor.explain/1", "known", list,
-                          "first", first_json(errors)),
+                json_pack("{s:s, s:o, s:o, s:o}", "schema", "gpulse.doctor.explain/1", "known",
+                          list, "first", first_json(errors), "doctor", gp_look_first_json(exam)),
                 2);
     gp_strbuf_addc(sb, '\n');
 }

@@ -19,10 +19,17 @@ const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_
         const char *checks = errors->all[i].explanation.look;
         gp_strbuf_addf(&list, "%s%s", list.len > 0 && checks[0] ? "," : "", checks);
     }
-    if (list.len > 0 && !list.error)
-        exam = look(context, list.buf);
+    if (look && !list.error && (list.len > 0 || errors->count == 0))
+        exam = look(context, list.buf ? list.buf : "");
     gp_strbuf_fini(&list);
     return exam;
+}
+
+/* Whether what repairs its cause repairs the finding, too: both are of one group. */
+static bool is_repaired(const struct gp_finding *f)
+{
+    const char *id = f->check->id;
+    return f->because && strncmp(id, f->because->id, strcspn(id, ".") + 1) == 0;
 }
 
 static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, const char *label)
@@ -30,7 +37,8 @@ static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, 
     struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
     gp_strbuf_addf(&text, "%s: %s", finding->check->id, finding->summary);
     gp_doctor_add_labeled(sb, label, LABEL, text.buf ? text.buf : "");
-    gp_doctor_add_fixes(sb, finding, "", LABEL);
+    if (!is_repaired(finding))
+        gp_doctor_add_fixes(sb, finding, "", LABEL);
     gp_strbuf_fini(&text);
 }
 
@@ -69,14 +77,26 @@ static bool is_shown(const struct gp_finding *f, const struct gp_explanation *ex
                               gp_exam_is_listed(explanation->found, f->check->id) && is_cause(f)));
 }
 
+/* A failure from which something follows that is shown, or was not looked at for it. */
+static bool is_root(const struct gp_exam *exam, const struct gp_finding *root,
+                    const struct gp_explanation *explanation)
+{
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        if (root->verdict == GP_VERDICT_FAIL && f->because == root->check &&
+            gp_exam_is_listed(explanation->look, f->check->id) &&
+            (is_shown(f, explanation) || f->verdict == GP_VERDICT_SKIP))
+            return true;
+    return false;
+}
+
 static bool add_causes(struct gp_strbuf *sb, const struct gp_exam *exam,
                        const struct gp_explanation *explanation)
 {
     bool is_any = false;
     for (const struct gp_finding *f = exam->findings; f; f = f->next) {
-        if (!is_shown(f, explanation))
+        if (!is_shown(f, explanation) && !is_root(exam, f, explanation))
             continue;
-        add_finding(sb, f, "here");
+        add_finding(sb, f, f->because ? "then" : "here");
         is_any = true;
     }
     return is_any;
@@ -152,6 +172,20 @@ static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam, con
     gp_strbuf_fini(&text);
 }
 
+/* What does not stop everything is no reason for an error. */
+static const struct gp_finding *find_first(const struct gp_exam *exam)
+{
+    const struct gp_finding *first = exam ? gp_exam_first(exam) : NULL;
+    return first && !first->can_wait ? first : NULL;
+}
+
+void gp_look_add_first(struct gp_strbuf *sb, const struct gp_exam *exam)
+{
+    const struct gp_finding *first = find_first(exam);
+    if (first)
+        add_finding(sb, first, "doctor");
+}
+
 void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
                       const struct gp_explanation *explanation)
 {
@@ -161,18 +195,29 @@ void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
     add_no_problem(sb, exam, checks, count(exam, checks, is_note) > 0);
     add_findings(sb, exam, checks, is_note, "");
     add_unseen(sb, exam, checks);
+    gp_look_add_first(sb, exam);
 }
 
-json_t *gp_look_json(const struct gp_exam *exam, const char *checks)
+static json_t *finding_json(const struct gp_finding *f)
 {
-    if (!exam || !checks[0])
+    return json_pack("{s:s, s:s, s:o, s:b, s:s?}", "check", f->check->id, "status",
+                     gp_verdict_word(f->verdict), "summary", gp_doctor_json_text(f->summary),
+                     "empty", f->is_empty, "because", f->because ? f->because->id : NULL);
+}
+
+json_t *gp_look_json(const struct gp_exam *exam, const struct gp_explanation *explanation)
+{
+    if (!exam || !explanation->look[0])
         return json_null();
     json_t *list = json_array();
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (gp_exam_is_listed(checks, f->check->id))
-            (void)json_array_append_new(
-                list, json_pack("{s:s, s:s, s:o, s:b}", "check", f->check->id, "status",
-                                gp_verdict_word(f->verdict), "summary",
-                                gp_doctor_json_text(f->summary), "empty", f->is_empty));
+        if (gp_exam_is_listed(explanation->look, f->check->id) || is_root(exam, f, explanation))
+            (void)json_array_append_new(list, finding_json(f));
     return list;
+}
+
+json_t *gp_look_first_json(const struct gp_exam *exam)
+{
+    const struct gp_finding *first = find_first(exam);
+    return first ? finding_json(first) : json_null();
 }

@@ -11,21 +11,30 @@ struct gp_explanation;
 struct gp_known_errors;
 struct gp_strbuf;
 
-/* Runs the checks and groups in a comma list. NULL: it cannot. The exam belongs to the callee,
- * until the next call. */
+/* Examines the machine; the checks and groups in the comma list run even if one that they need
+ * failed. NULL: it cannot. The exam belongs to the callee, until the next call. */
 typedef const struct gp_exam *gp_look_at(void *context, const char *checks);
 
-/* Looks for all of the errors at once. NULL: nothing to look at, or `look` is NULL. */
+/* Looks for all of the errors at once, or, if there are none, for anything. NULL: nothing to look
+ * at, or `look` is NULL. */
 const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_at *look,
                                   void *context);
 
 /* What the checks of an explanation found: warnings and failures with their fixes, or notes that it
- * takes for its cause; if there are none, how many passed, or what could not be looked at, and why;
+ * takes for its cause, after the failures that they follow from; if there are none, how many
+ * passed, or what could not be looked at, and why, and what else the doctor would have fixed first;
  * nothing if the exam is NULL. */
 void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
                       const struct gp_explanation *explanation);
 
-/* An array of check, status and summary; null: nothing was looked at. */
-json_t *gp_look_json(const struct gp_exam *exam, const char *checks);
+/* What the doctor would have fixed first, unless everything works in spite of it; nothing if the
+ * exam is NULL. */
+void gp_look_add_first(struct gp_strbuf *sb, const struct gp_exam *exam);
+
+/* An array of findings: of the explanation's checks, and the failures that they follow from; null:
+ * nothing was looked at. */
+json_t *gp_look_json(const struct gp_exam *exam, const struct gp_explanation *explanation);
+/* The one of gp_look_add_first(), or null. */
+json_t *gp_look_first_json(const struct gp_exam *exam);
 
 #endif
