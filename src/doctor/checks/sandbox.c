@@ -55,7 +55,9 @@ static bool is_same_major(const char *devices, const char *pattern, const char *
             continue;
         memcpy(name, end + 1, n);
         name[n] = '\0';
-        is_allowed[major] = is_allowed[major] || fnmatch(pattern, name, 0) == 0;
+        is_allowed[major] = is_allowed[major] || fnmatch(pattern, name, 0) == 0 ||
+                            (isdigit((unsigned char)pattern[0]) && /* "char-195" */
+                             strtoul(pattern, NULL, 10) == major);
         /* "nvidia*" is the driver's first number, not that of its other parts */
         is_needed[major] =
             is_needed[major] ||
@@ -224,6 +226,17 @@ static void open_up(struct gp_exam *exam, const char *unit, const struct node *n
         line += n;
     }
     gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, unit));
+}
+
+const char *gp_sandbox_lacks(struct gp_exam *exam, const char *unit, const char **ret_lines)
+{
+    const char *list = gp_service_list(exam, unit, "DeviceAllow");
+    const char *policy = gp_service_value(exam, unit, "DevicePolicy");
+    bool is_closed =
+        policy && (strncmp(policy, "closed", 6) == 0 || strncmp(policy, "strict", 6) == 0);
+    const struct node *node = is_closed || list[0] ? missing(exam, NULL, list, true) : NULL;
+    *ret_lines = node ? without(exam, lines_for(exam, node), list) : "";
+    return node ? node->path : NULL;
 }
 
 bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes)

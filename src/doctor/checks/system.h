@@ -58,6 +58,14 @@ void gp_groups_check(struct gp_exam *exam);
 /* sandbox.c: whether systemd keeps a service from the GPUs' device files. True: it does, and
  * that is reported. */
 bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes);
+/* The first device file for computing that a unit's DevicePolicy= and DeviceAllow= keep from the
+ * programs in it, and the values of DeviceAllow= that they need, each with a newline; NULL: they
+ * get all. */
+const char *gp_sandbox_lacks(struct gp_exam *exam, const char *unit, const char **ret_lines);
+
+/* slices.c: likewise of the programs below a slice, or of all programs of a user. */
+bool gp_slices_apply(struct gp_exam *exam);
+void gp_slices_check(struct gp_exam *exam);
 
 /* apt.c: the repositories in apt's sources, NVIDIA's and others. */
 bool gp_apt_has_nvidia(struct gp_exam *exam);

@@ -129,6 +129,84 @@ size_t gp_service_commands(struct gp_exam *exam, struct gp_service_setting *ret,
     return look_into_all(&(struct search){.exam = exam, .found = ret, .most = most});
 }
 
+/* ---- a unit and its drop-ins ---- */
+
+/* Where systemd searches, the first one wins: see systemd.unit(5). */
+static const char *const all_folders[] = {
+    "/etc/systemd/system.control", "/run/systemd/system.control",
+    "/run/systemd/transient",      folder,
+    "/run/systemd/system",         "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",     "/lib/systemd/system",
+};
+
+enum { UNIT_NAMES = 8, UNIT_FILES = 64 };
+
+/* The names whose drop-ins a unit has: its own, for "user@1000.service" that of the template, and
+ * for "user-1000.slice" also "user-.slice". */
+static size_t names_of(struct gp_exam *exam, const char *unit, const char *ret[UNIT_NAMES])
+{
+    const char *dot = strrchr(unit, '.'), *at = strchr(unit, '@');
+    size_t n = 0;
+    ret[n++] = unit;
+    if (!dot)
+        return n;
+    if (at && at + 1 < dot)
+        ret[n++] = gp_exam_text(exam, "%.*s%s", (int)(at + 1 - unit), unit, dot);
+    for (const char *p = at ? at : dot - 1; p > unit && n < UNIT_NAMES; p--)
+        if (p[-1] == '-' && p < dot)
+            ret[n++] = gp_exam_text(exam, "%.*s%s", (int)(p - unit), unit, dot);
+    return n;
+}
+
+struct unit_files {
+    const char *paths[UNIT_FILES]; /* in the order in which systemd reads them */
+    size_t count;
+};
+
+/* Adds a drop-in, sorted by its name; of two with the same one only the first counts. */
+static void add_drop_in(struct unit_files *files, size_t first, const char *path)
+{
+    const char *name = strrchr(path, '/');
+    size_t at = files->count;
+    for (size_t i = first; i < files->count; i++) {
+        int order = strcmp(strrchr(files->paths[i], '/'), name);
+        if (order == 0)
+            return;
+        if (order > 0 && at == files->count)
+            at = i;
+    }
+    if (files->count == UNIT_FILES)
+        return;
+    memmove(&files->paths[at + 1], &files->paths[at],
+            (files->count - at) * sizeof(files->paths[0]));
+    files->paths[at] = path;
+    files->count++;
+}
+
+static struct unit_files files_of(struct gp_exam *exam, const char *unit)
+{
+    struct unit_files files = {.count = 0};
+    const char *names[UNIT_NAMES];
+    char **parts;
+    size_t count = names_of(exam, unit, names);
+    for (size_t k = 0; k < count && files.count == 0; k++)
+        for (size_t i = 0; i < GP_ARRAY_LEN(all_folders) && files.count == 0; i++) {
+            const char *path = gp_exam_text(exam, "%s/%s", all_folders[i], names[k]);
+            if (gp_files_exist(&exam->files, path))
+                files.paths[files.count++] = path;
+        }
+    size_t first = files.count;
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < GP_ARRAY_LEN(all_folders); i++) {
+            const char *place = gp_exam_text(exam, "%s/%s.d", all_folders[i], names[k]);
+            long n = gp_files_list(&exam->files, &exam->arena, place, &parts);
+            for (long j = 0; j < n && j < UNITS_MAX; j++)
+                if (ends_with(parts[j], ".conf"))
+                    add_drop_in(&files, first, gp_exam_text(exam, "%s/%s", place, parts[j]));
+        }
+    return files;
+}
+
 static const char *last_value(struct gp_exam *exam, const char *path, const char *setting)
 {
     const char *text = gp_files_text(&exam->files, &exam->arena, path, UNIT_MAX, NULL);
@@ -142,23 +220,19 @@ static const char *last_value(struct gp_exam *exam, const char *path, const char
     return found;
 }
 
+const char *gp_service_where(struct gp_exam *exam, const char *unit, const char *setting)
+{
+    struct unit_files files = files_of(exam, unit);
+    for (size_t i = files.count; i > 0; i--)
+        if (last_value(exam, files.paths[i - 1], setting))
+            return files.paths[i - 1];
+    return NULL;
+}
+
 const char *gp_service_value(struct gp_exam *exam, const char *unit, const char *setting)
 {
-    static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system"};
-    char **names;
-    const char *found = NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
-        found = last_value(exam, gp_exam_text(exam, "%s/%s", folders[i], unit), setting);
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        const char *place = gp_exam_text(exam, "%s/%s.d", folders[i], unit);
-        long n = gp_files_list(&exam->files, &exam->arena, place, &names);
-        for (long k = 0; k < n && k < UNITS_MAX; k++) {
-            const char *value =
-                last_value(exam, gp_exam_text(exam, "%s/%s", place, names[k]), setting);
-            found = value ? value : found;
-        }
-    }
-    return found;
+    const char *where = gp_service_where(exam, unit, setting);
+    return where ? last_value(exam, where, setting) : NULL;
 }
 
 /* Adds the values of a setting in a file to the list; an empty value begins it again. */
@@ -178,25 +252,32 @@ static const char *add_values(struct gp_exam *exam, const char *path, const char
 
 const char *gp_service_list(struct gp_exam *exam, const char *unit, const char *setting)
 {
-    static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system"};
-    char **names;
+    struct unit_files files = files_of(exam, unit);
     const char *list = "";
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        const char *path = gp_exam_text(exam, "%s/%s", folders[i], unit);
-        if (!gp_files_exist(&exam->files, path))
-            continue;
-        list = add_values(exam, path, setting, list);
-        break;
-    }
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        const char *place = gp_exam_text(exam, "%s/%s.d", folders[i], unit);
-        long n = gp_files_list(&exam->files, &exam->arena, place, &names);
-        for (long k = 0; k < n && k < UNITS_MAX; k++)
-            if (ends_with(names[k], ".conf"))
-                list =
-                    add_values(exam, gp_exam_text(exam, "%s/%s", place, names[k]), setting, list);
-    }
+    for (size_t i = 0; i < files.count; i++)
+        list = add_values(exam, files.paths[i], setting, list);
     return list;
+}
+
+size_t gp_service_units(struct gp_exam *exam, bool (*is_one)(const char *unit), const char **ret,
+                        size_t most)
+{
+    char **names;
+    size_t count = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(all_folders); i++) {
+        long n = gp_files_list(&exam->files, &exam->arena, all_folders[i], &names);
+        for (long k = 0; k < n && count < most; k++) {
+            size_t length = strlen(names[k]);
+            const char *unit = gp_exam_text(
+                exam, "%.*s", (int)(length - (ends_with(names[k], ".d") ? 2 : 0)), names[k]);
+            bool is_new = is_one(unit);
+            for (size_t j = 0; j < count && is_new; j++)
+                is_new = strcmp(ret[j], unit) != 0;
+            if (is_new)
+                ret[count++] = unit;
+        }
+    }
+    return count;
 }
 
 bool gp_service_is_yes(struct gp_exam *exam, const char *unit, const char *setting)

@@ -33,11 +33,19 @@ size_t gp_service_commands(struct gp_exam *exam, struct gp_service_setting *ret,
 /* The last value of a setting, "User", in a unit and its drop-ins; NULL: none. */
 const char *gp_service_value(struct gp_exam *exam, const char *unit, const char *setting);
 
+/* The file that has this value, a unit or a drop-in of it; NULL: none. */
+const char *gp_service_where(struct gp_exam *exam, const char *unit, const char *setting);
+
 /* Whether a setting is on, "PrivateDevices=yes". */
 bool gp_service_is_yes(struct gp_exam *exam, const char *unit, const char *setting);
 
 /* The values of a setting that may be repeated, "DeviceAllow", each with a newline; "": none. */
 const char *gp_service_list(struct gp_exam *exam, const char *unit, const char *setting);
+
+/* The names of the units that there are files or drop-ins for, "user-.slice" among them, of one
+ * kind, each once; returns their number. */
+size_t gp_service_units(struct gp_exam *exam, bool (*is_one)(const char *unit), const char **ret,
+                        size_t most);
 
 /* Whether a variable or an option of a unit keeps its program on the CPU, on this machine. */
 bool gp_service_is_for_cpu(struct gp_exam *exam, const char *unit);
