@@ -243,6 +243,10 @@ bool gp_container_report_socket(struct gp_exam *exam);
 /* Whether that is so. */
 bool gp_container_lacks_socket(struct gp_exam *exam);
 
+/* container_asked.c: whether there are the CDI devices that Kubernetes' containers ask for */
+bool gp_container_has_asked(struct gp_exam *exam);
+void gp_container_check_asked(struct gp_exam *exam);
+
 /* container_narrow.c */
 bool gp_container_has_narrow(struct gp_exam *exam);
 void gp_container_check_narrow(struct gp_exam *exam);
