@@ -33,6 +33,56 @@ void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const 
                      access->group);
 }
 
+/* Whether a device file of a GPU has this number. */
+static bool is_used(struct gp_exam *exam, unsigned group)
+{
+    static const char folder[] = "/dev/dri";
+    char **names;
+    struct stat st;
+    if (gp_files_stat(&exam->files, "/dev/kfd", &st) == 0 && st.st_gid == group)
+        return true;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++)
+        if (gp_files_stat(&exam->files, gp_exam_text(exam, "%s/%s", folder, names[i]), &st) == 0 &&
+            st.st_gid == group)
+            return true;
+    return false;
+}
+
+/* usermod, gpasswd and groupmod refuse a name that is there twice: the other line goes. Its number
+ * stays under another name where a device has it. */
+static void make_unique(struct gp_exam *exam, const struct gp_access *access)
+{
+    static const char path[] = "/etc/group";
+    const char *name = access->group_name;
+    unsigned other;
+    if (!gp_access_twin(exam, name, access->group, &other))
+        return;
+    if (other == access->group) {
+        gp_exam_evidence(exam, path, "two lines of group %s", name);
+        gp_exam_command(
+            exam, "make the two lines of the group one: no tool changes a name that is there twice",
+            "sudo vigr");
+        return;
+    }
+    gp_exam_evidence(exam, path, "two groups %s: %u and %u", name, access->group, other);
+    if (is_used(exam, other))
+        gp_exam_command(exam, "rename the other group of this name: no tool changes one of two",
+                        "sudo sed -i.before 's/^%s:\\([^:]*:%u:\\)/%s-%u:\\1/' %s", name, other,
+                        name, other, path);
+    else
+        gp_exam_command(exam, "remove the other group of this name: no tool changes one of two",
+                        "sudo sed -i.before '/^%s:[^:]*:%u:/d' %s", name, other, path);
+}
+
+void gp_access_join(struct gp_exam *exam, const struct gp_access *access, const char *note,
+                    const char *user)
+{
+    make_unique(exam, access);
+    gp_exam_command(exam, note, "sudo usermod -aG %s %s", gp_exam_quoted(exam, access->group_name),
+                    user);
+}
+
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path)
 {
     const char *kind = exam->machine.container;
@@ -71,6 +121,5 @@ void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, con
                        "have other rights, too",
                        path, access->group_name);
     else
-        gp_exam_command(exam, "then log in again", "sudo usermod -aG %s $USER",
-                        gp_exam_quoted(exam, access->group_name));
+        gp_access_join(exam, access, "then log in again", "$USER");
 }

@@ -210,15 +210,29 @@ static void fix_foreign(struct gp_exam *exam, const struct service *service, con
     const char *name = gp_exam_quoted(exam, user);
     bool has_name = strspn(access->group_name, "0123456789") < strlen(access->group_name);
     gp_access_propose(exam, access, path);
+    const char *number = gp_access_render(exam);
     if (!has_render(exam, user, more))
-        gp_exam_command(exam, "in either case: its user in group render",
-                        "sudo usermod -aG render %s", name);
+        gp_access_join(
+            exam,
+            &(struct gp_access){.group_name = "render",
+                                .group = number ? (unsigned)strtoul(number, NULL, 10) : 0},
+            "in either case: its user in group render", name);
     gp_exam_command(exam, "then", "sudo systemctl restart %s", units_of(exam, service, user));
     if (has_name && !gp_access_is_powerful(access) && access->group != GP_ACCESS_NOBODY)
         gp_exam_advice(exam,
                        "or, at once, but with the rights of that group, too: sudo usermod -aG %s "
                        "%s, and restart",
                        gp_exam_quoted(exam, access->group_name), name);
+}
+
+/* Which group the user lacks, also where another one has its name. */
+static const char *lacking(struct gp_exam *exam, const char *user, const struct gp_access *access)
+{
+    unsigned other;
+    if (!gp_access_twin(exam, access->group_name, access->group, &other) || other == access->group)
+        return gp_exam_text(exam, "its user %s is not in group %s", user, access->group_name);
+    return gp_exam_text(exam, "of the two groups %s, its user %s is not in that of number %u",
+                        access->group_name, user, access->group);
 }
 
 /* Returns its user, if that may not open the files and `told` (a list) has not named it; NULL. */
@@ -240,11 +254,10 @@ static const char *check(struct gp_exam *exam, const struct service *service, co
     if (!path || has_group(exam, more, &access) || gp_lines_list_has(told, user))
         return NULL;
     bool is_foreign = gp_access_is_foreign(exam, &access);
-    gp_exam_report(
-        exam, GP_VERDICT_WARN, "%s has no permission to use the GPU: %s", service->unit,
-        is_foreign ? gp_exam_text(exam, "%s has the group of number %u, here %s", path,
-                                  access.group, access.group_name)
-                   : gp_exam_text(exam, "its user %s is not in group %s", user, access.group_name));
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s has no permission to use the GPU: %s", service->unit,
+                   is_foreign ? gp_exam_text(exam, "%s has the group of number %u, here %s", path,
+                                             access.group, access.group_name)
+                              : lacking(exam, user, &access));
     gp_access_show(exam, &access, path);
     gp_exam_evidence(exam, service->unit, "User=%s", user);
     gp_exam_why(exam,
@@ -262,8 +275,7 @@ static const char *check(struct gp_exam *exam, const struct service *service, co
         gp_access_propose(exam, &access, path);
         return user;
     }
-    gp_exam_command(exam, "", "sudo usermod -aG %s %s", gp_exam_quoted(exam, access.group_name),
-                    gp_exam_quoted(exam, user));
+    gp_access_join(exam, &access, "", gp_exam_quoted(exam, user));
     gp_exam_command(exam, "", "sudo systemctl restart %s", units_of(exam, service, user));
     return user;
 }

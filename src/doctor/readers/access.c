@@ -89,11 +89,25 @@ static bool is_member(const struct gp_credentials *who, unsigned group)
     return who->group == group;
 }
 
-/* "render:x:109:alice" */
+/* The groups whose members are to use GPUs. */
+static const char *const own_groups[] = {"render", "video"};
+
+static bool is_own(const char *name)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(own_groups); i++)
+        if (strcmp(name, own_groups[i]) == 0)
+            return true;
+    return false;
+}
+
+/* "render:x:109:alice". Of several names of a number, the one that is meant for GPUs, or the first.
+ */
 static void name_group(struct gp_exam *exam, struct gp_arena *scratch, unsigned group, char *ret,
                        size_t size)
 {
     const char *text = gp_files_text(&exam->files, scratch, "/etc/group", 1 << 20, NULL);
+    char name_here[sizeof((struct gp_access){0}.group_name)];
+    bool is_named = false;
     (void)snprintf(ret, size, "%u", group);
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
@@ -101,24 +115,41 @@ static void name_group(struct gp_exam *exam, struct gp_arena *scratch, unsigned 
         const char *number = line[name] == ':' ? strpbrk(line + name + 1, ":\n") : NULL;
         if (number && *number == ':' && number[1] >= '0' && number[1] <= '9' &&
             strtoul(number + 1, NULL, 10) == group) {
-            (void)snprintf(ret, size, "%.*s", (int)name, line);
-            return;
+            (void)snprintf(name_here, sizeof(name_here), "%.*s", (int)name, line);
+            if (!is_named || (is_own(name_here) && !is_own(ret)))
+                (void)snprintf(ret, size, "%s", name_here);
+            is_named = true;
         }
     }
+}
+
+bool gp_access_twin(struct gp_exam *exam, const char *name, unsigned group, unsigned *ret)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
+    size_t count = 0;
+    *ret = group;
+    for (const char *line = text ? line_of(text, name) : NULL; line; line = line_of(line, name)) {
+        unsigned number = (unsigned)strtoul(line, NULL, 10);
+        count++;
+        if (number != group)
+            *ret = number;
+    }
+    return count > 1;
 }
 
 const char *gp_access_members(struct gp_exam *exam, unsigned group)
 {
     const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
-    const char *mark = gp_exam_text(exam, ":%u:", group);
+    const char *mark = gp_exam_text(exam, ":%u:", group), *members = "";
     for (const char *line = text; line && *line;
          line += strcspn(line, "\n"), line += *line == '\n') {
         const char *one = gp_exam_text(exam, "%.*s", (int)strcspn(line, "\n"), line);
         const char *found = strstr(one, mark);
-        if (found)
-            return found + strlen(mark);
+        if (found && found[strlen(mark)])
+            members =
+                gp_exam_text(exam, "%s%s%s", members, members[0] ? "," : "", found + strlen(mark));
     }
-    return "";
+    return members;
 }
 
 /* Whether this is a user namespace with a part of the numbers. Its root has no more rights than
@@ -250,11 +281,7 @@ size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *wo
 
 bool gp_access_is_foreign(const struct gp_exam *exam, const struct gp_access *access)
 {
-    static const char *const own[] = {"render", "video"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(own); i++)
-        if (strcmp(access->group_name, own[i]) == 0)
-            return false;
-    return gp_machine_is_lxc(&exam->machine);
+    return !is_own(access->group_name) && gp_machine_is_lxc(&exam->machine);
 }
 
 bool gp_access_is_powerful(const struct gp_access *access)
