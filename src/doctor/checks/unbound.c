@@ -268,7 +268,8 @@ bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
     } else if (reason) {
         gp_exam_evidence(exam, reason->where, "%s", reason->text);
         gp_exam_why(exam, "The log says why: %s.", reason->cause);
-        gp_exam_advice(exam, "%s", reason->fix);
+        if (strcmp(reason->id, "amd.no-bios") != 0 || !gp_unbound_fix_rom(exam, gpu))
+            gp_exam_advice(exam, "%s", reason->fix);
     } else if (exam->machine.nvidia_count == 0 && gp_log_find(exam, GP_KMSG_REFUSED)) {
         const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_REFUSED);
         gp_exam_evidence(exam, line->where, "%s", line->text);

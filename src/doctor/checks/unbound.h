@@ -39,4 +39,7 @@ bool gp_unbound_report_unknown(struct gp_exam *exam, const struct gp_pci_gpu *gp
  * false: it has one, or that is unknown. */
 bool gp_unbound_no_module(struct gp_exam *exam, const char *const *modules);
 
+/* unbound_rom.c: adds how the host gives this AMD GPU its VBIOS; false: this is no guest. */
+bool gp_unbound_fix_rom(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
 #endif
