@@ -44,7 +44,8 @@ static void report_damage(struct gp_exam *exam, const struct gp_toolkits *all)
     }
 }
 
-/* nvcc in PATH is not from /usr/local/cuda, where builds look for libraries. */
+/* nvcc in PATH is not from /usr/local/cuda, where builds look for libraries; with CUDA_HOME they
+ * look there. */
 static void report_disagreement(struct gp_exam *exam, const struct gp_toolkits *all)
 {
     const struct gp_toolkit_found *on_path = NULL, *standard = NULL;
@@ -54,7 +55,9 @@ static void report_disagreement(struct gp_exam *exam, const struct gp_toolkits *
         if (all->list[i].is_default)
             standard = &all->list[i];
     }
-    if (!on_path || !standard || on_path == standard ||
+    const char *where, *root = gp_cuda_build_root(exam, &where);
+    bool is_chosen = on_path && root && strcmp(root, on_path->path) == 0 && where[0] == 'C';
+    if (!on_path || !standard || on_path == standard || is_chosen ||
         strcmp(on_path->version, standard->version) == 0)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
@@ -132,7 +135,8 @@ static void run_toolkits(struct gp_exam *exam)
     const struct gp_toolkit_found *used = gp_toolkit_used(all);
     const struct gp_finding *before = exam->last;
     report_damage(exam, all);
-    report_disagreement(exam, all);
+    if (!gp_check_cuda_mixed(exam))
+        report_disagreement(exam, all);
     gp_check_cuda_place(exam);
     gp_check_cuda_unsearched(exam);
     if (used && used->has_compiler)

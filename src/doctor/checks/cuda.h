@@ -73,4 +73,11 @@ void gp_check_cuda_bundled(struct gp_exam *exam);
 /* cuda_nixos.c: another */
 void gp_check_cuda_nixos(struct gp_exam *exam);
 
+/* cuda_mixed.c: a part of cuda.toolkits; whether it has reported that compiler and headers are of
+ * two releases */
+bool gp_check_cuda_mixed(struct gp_exam *exam);
+/* The toolkit that builds take, by CUDA_HOME, CUDA_PATH or nvcc in PATH, which is named in
+ * *ret_where; NULL: nothing leads to one. */
+const char *gp_cuda_build_root(struct gp_exam *exam, const char **ret_where);
+
 #endif

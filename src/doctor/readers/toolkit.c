@@ -65,13 +65,23 @@ static long defined(const char *text, const char *name)
     return -1;
 }
 
-bool gp_toolkit_read_header(const char *text, char version[GP_TOOLKIT_VERSION])
+/* "13.0" of 13000. */
+static bool take_number(long number, char version[GP_TOOLKIT_VERSION])
 {
-    long number = defined(text, "#define CUDA_VERSION");
     if (number < 1000 || number > 1000000)
         return false;
     (void)snprintf(version, GP_TOOLKIT_VERSION, "%ld.%ld", number / 1000, number % 1000 / 10);
     return true;
+}
+
+bool gp_toolkit_read_header(const char *text, char version[GP_TOOLKIT_VERSION])
+{
+    return take_number(defined(text, "#define CUDA_VERSION"), version);
+}
+
+bool gp_runtime_read_header(const char *text, char version[GP_TOOLKIT_VERSION])
+{
+    return take_number(defined(text, "#define CUDART_VERSION"), version);
 }
 
 bool gp_toolkit_read_name(const char *path, char version[GP_TOOLKIT_VERSION])

@@ -47,6 +47,9 @@ bool gp_toolkit_read_text(const char *text, char version[GP_TOOLKIT_VERSION]);
 /* In cuda.h: "#define CUDA_VERSION 12040". */
 bool gp_toolkit_read_header(const char *text, char version[GP_TOOLKIT_VERSION]);
 
+/* In cuda_runtime_api.h: "#define CUDART_VERSION 13000". */
+bool gp_runtime_read_header(const char *text, char version[GP_TOOLKIT_VERSION]);
+
 /* In the name of a directory: "/usr/local/cuda-12.4", "/opt/nvidia/…/cuda/12.4". */
 bool gp_toolkit_read_name(const char *path, char version[GP_TOOLKIT_VERSION]);
 
