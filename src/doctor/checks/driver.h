@@ -94,6 +94,7 @@ void gp_driver_check_nvenc(struct gp_exam *exam);
 
 /* An FFmpeg in file systems of a container that needs a newer NVENC than the driver has. False:
  * there is none, another one there fits, or the refusal in a log is reported by the check above. */
+struct gp_log_known;
 struct gp_driver_nvenc {
     const char *path;
     const char *api, *driver; /* what it was built for, and the oldest driver with that */
@@ -211,6 +212,12 @@ void gp_driver_create_at_boot(struct gp_exam *exam, const char *services);
 /* driver_restore.c: reports that the driver, loaded by the initramfs, refused the resume from
  * hibernation; false: it did not */
 bool gp_driver_report_restore(struct gp_exam *exam);
+
+/* Likewise: what a program said to which CUDA gave no reason, after a machine was suspended; NULL:
+ * none, or it failed before. Programs look for GPUs when they start, so the other has it start
+ * again. */
+const struct gp_log_known *gp_driver_cuda_lost(struct gp_exam *exam);
+void gp_driver_restart_program(struct gp_exam *exam, const struct gp_log_known *failed);
 
 /* driver_power.c */
 void gp_driver_check_power(struct gp_exam *exam);

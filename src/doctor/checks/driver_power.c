@@ -376,26 +376,6 @@ static bool report_desktop(struct gp_exam *exam, const char *path, const char *p
     return true;
 }
 
-/* Programs look for GPUs when they start: this one has found none that works. */
-static void restart_program(struct gp_exam *exam, const struct gp_log_known *failed)
-{
-    static const char folder[] = "/var/lib/docker/containers/", service[] = "ollama.service";
-    enum { SHORT_ID = 12 };
-    const char *id = strncmp(failed->path, folder, sizeof(folder) - 1) == 0
-                         ? failed->path + sizeof(folder) - 1
-                         : "";
-    if (strspn(id, "0123456789abcdef") >= SHORT_ID)
-        gp_exam_command(exam, "the container that has failed", "sudo docker restart %.*s", SHORT_ID,
-                        id);
-    else if (strncmp(failed->id, "ollama.", 7) == 0 && gp_service_is_installed(exam, service))
-        gp_exam_command(exam, "", "sudo systemctl restart ollama");
-}
-
-/* Of programs to which CUDA has given no reason. */
-static const char unknown_errors[] =
-    "ollama.init-999,ollama.init-3,ollama.context-unknown,torch.unknown-error,cuda.999,"
-    "cuda.init-unknown,llama.cuda-unknown";
-
 /* Suspending loses CUDA's memory unless the module is set to keep it. */
 static void check_suspend(struct gp_exam *exam)
 {
@@ -407,7 +387,7 @@ static void check_suspend(struct gp_exam *exam)
     if (gp_driver_report_restore(exam) || report_no_units(exam, path, params) ||
         report_hanging(exam, path, params) || !was_suspended(exam, &where, &text))
         return;
-    const struct gp_log_known *failed = gp_log_known_of(exam, unknown_errors);
+    const struct gp_log_known *failed = gp_driver_cuda_lost(exam);
     if (!failed && (!params || is_kept || report_picture(exam, path, where, text) ||
                     report_desktop(exam, path, params, where, text)))
         return;
@@ -428,7 +408,7 @@ static void check_suspend(struct gp_exam *exam)
     gp_exam_command(exam, "when no program uses the GPU",
                     "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
     if (failed)
-        restart_program(exam, failed);
+        gp_driver_restart_program(exam, failed);
     const char *session = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
     bool is_wayland = session && strcmp(session, "wayland") == 0;
     if (is_kept || (!failed && !is_wayland))

@@ -1,8 +1,10 @@
-/* Hibernation: a resume that the driver refused. A finding of driver.power. */
+/* What fails after a suspend: a resume from hibernation that the driver refused, and CUDA. Findings
+ * of driver.power. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/readers/initramfs.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/services.h"
 
 #include <string.h>
 
@@ -64,4 +66,58 @@ bool gp_driver_report_restore(struct gp_exam *exam)
     gp_driver_fix_reboot(exam, "then hibernate again");
     gp_exam_advice(exam, "NVreg_PreserveVideoMemoryAllocations may stay as it is");
     return true;
+}
+
+/* ---- CUDA ---- */
+
+/* Programs look for GPUs when they start: this one has found none that works. */
+void gp_driver_restart_program(struct gp_exam *exam, const struct gp_log_known *failed)
+{
+    static const char folder[] = "/var/lib/docker/containers/", service[] = "ollama.service";
+    enum { SHORT_ID = 12 };
+    const char *id = strncmp(failed->path, folder, sizeof(folder) - 1) == 0
+                         ? failed->path + sizeof(folder) - 1
+                         : "";
+    if (strspn(id, "0123456789abcdef") >= SHORT_ID)
+        gp_exam_command(exam, "the container that has failed", "sudo docker restart %.*s", SHORT_ID,
+                        id);
+    else if (strncmp(failed->id, "ollama.", 7) == 0 && gp_service_is_installed(exam, service))
+        gp_exam_command(exam, "", "sudo systemctl restart ollama");
+    else if (strncmp(failed->id, "ollama.", 7) == 0 || strncmp(failed->id, "llama.", 6) == 0)
+        gp_exam_advice(exam, "then restart the program or container that has failed: it looks for "
+                             "GPUs only when it starts");
+}
+
+/* Of programs to which CUDA has given no reason. */
+static const char unknown_errors[] =
+    "ollama.init-999,ollama.init-3,ollama.context-unknown,torch.unknown-error,cuda.999,"
+    "cuda.init-unknown,llama.cuda-unknown";
+
+/* When the machine woke up for the first time, since boot; 0: unknown. */
+static uint64_t resumed_at(struct gp_exam *exam)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->count; i++)
+        if (log->lines[i].kmsg.kind == GP_KMSG_RESUMED)
+            return log->lines[i].kmsg.clock == GP_KMSG_SINCE_BOOT ? log->lines[i].kmsg.time_ns : 0;
+    return 0;
+}
+
+const struct gp_log_known *gp_driver_cuda_lost(struct gp_exam *exam)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    const struct gp_log_known *first = NULL;
+    uint64_t resumed_ns = resumed_at(exam);
+    for (size_t i = 0; i < log->known_count; i++) {
+        const struct gp_log_known *known = &log->known[i];
+        if (!gp_exam_is_listed(unknown_errors, known->id))
+            continue;
+        if (known->since_boot_ns > 0 && known->since_boot_ns < resumed_ns)
+            return NULL; /* the suspend is not why */
+        first = first ? first : known;
+    }
+    for (size_t i = 0; first && i < log->known_count; i++)
+        if (gp_exam_is_listed(unknown_errors, log->known[i].id))
+            (void)gp_log_known_of(exam, log->known[i].id); /* all of them are told with it */
+    return first;
 }

@@ -3,6 +3,7 @@
 #include "base/library.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/readers/accounts.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,13 +68,25 @@ static bool read_id(const struct gp_exam *exam, const char *path, char ret[GP_SD
     return n == GP_SDJOURNAL_ID - 1 && strspn(ret, "0123456789abcdef") == n;
 }
 
-/* The user who asks: "sudo" says who called it. 0: root, or that is unknown. */
-static unsigned user_of(const struct gp_exam *exam)
+/* The user whose home this is, by the accounts of a machine; 0: nobody's that is known. */
+static unsigned owner_of(struct gp_exam *exam, const char *home)
+{
+    struct gp_account_line account;
+    for (char *text = gp_accounts_text(exam); gp_accounts_next(&text, &account);)
+        if (strcmp(account.home, home) == 0)
+            return (unsigned)account.user;
+    return 0;
+}
+
+/* The user who asks: "sudo" says who called it, in a copy of a machine also the environment. 0:
+ * root, or that is unknown. */
+static unsigned user_of(struct gp_exam *exam)
 {
     const char *caller = gp_machine_variable(&exam->machine, "SUDO_UID");
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
     if (caller && (geteuid() == 0 || !exam->files.is_here))
         return (unsigned)strtoul(caller, NULL, 10);
-    return exam->files.is_here ? geteuid() : 0;
+    return exam->files.is_here ? geteuid() : home ? owner_of(exam, home) : 0;
 }
 
 /* "system.journal", "system@ID-FROM-TO.journal" when it was full, "system@FROM-TO.journal~" after
