@@ -106,42 +106,13 @@ static void check_screens(struct gp_exam *exam)
     }
 }
 
-/* A driver of VA-API by name: "iHD". */
-static const char *video_driver(struct gp_exam *exam, const char *name)
-{
-    static const char *const folders[] = {"dri", "dri-nonfree", "dri-freeworld"};
-    const char *found = NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
-        found =
-            gp_system_library(exam, "", gp_exam_text(exam, "%s/%s_drv_video.so", folders[i], name));
-    return found;
-}
-
-/* NVIDIA's driver has no VA-API by itself. */
-static void check_video_of_nvidia(struct gp_exam *exam)
-{
-    static const char name[] = "LIBVA_DRIVER_NAME", own[] = "nvidia";
-    const char *value = gp_exam_session_value(exam, name);
-    if (!value || strcmp(value, own) != 0 || exam->machine.nvidia_count == 0 ||
-        exam->machine.container || video_driver(exam, own) ||
-        gp_machine_variable(&exam->machine, "LIBVA_DRIVERS_PATH") ||
-        !gp_system_library(exam, "", "libva.so.2"))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%s names a driver that is not installed: %s", name,
-                   "programs decode video on the CPU");
-    gp_exam_evidence(exam, "dri/nvidia_drv_video.so", "not in any of the usual directories");
-    gp_exam_remedy(exam, GP_REMEDY_INSTALL_NVIDIA_VAAPI, NULL, NULL);
-    gp_exam_fix_variable(exam, name, value,
-                         "or have VA-API choose a driver, on a laptop that of the other GPU");
-}
-
 void gp_graphics_check_variables(struct gp_exam *exam)
 {
     gp_graphics_check_lists(exam);
     check_screens(exam);
     gp_graphics_check_screens_left(exam);
     check_software(exam);
-    check_video_of_nvidia(exam);
+    gp_graphics_check_video_of_nvidia(exam);
 }
 
 /* Whether the kernel drives a GPU of a vendor with a driver that Mesa is for. */
@@ -188,16 +159,17 @@ static void check_video_name(struct gp_exam *exam)
     static const char name[] = "LIBVA_DRIVER_NAME";
     static const char *const known[] = {"iHD", "i965", "radeonsi"};
     const char *value = gp_exam_session_value(exam, name), *other = NULL;
-    if (!value || !value[0] || strcmp(value, "nvidia") == 0 || video_driver(exam, value) ||
+    if (!value || !value[0] || strcmp(value, "nvidia") == 0 ||
+        gp_graphics_video_driver(exam, value) ||
         gp_machine_variable(&exam->machine, "LIBVA_DRIVERS_PATH"))
         return;
     for (size_t i = 0; i < GP_ARRAY_LEN(known) && !other; i++)
-        other = video_driver(exam, known[i]) ? known[i] : NULL;
+        other = gp_graphics_video_driver(exam, known[i]) ? known[i] : NULL;
     if (!other)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s names a driver that is not installed: %s", name,
                    "programs decode and encode video on the CPU");
-    gp_exam_evidence(exam, video_driver(exam, other), "present");
+    gp_exam_evidence(exam, gp_graphics_video_driver(exam, other), "present");
     gp_exam_fix_variable(exam, name, value, "VA-API then chooses the driver by itself");
 }
 
@@ -504,7 +476,7 @@ static void check_codecs(struct gp_exam *exam)
 
 static void check_video(struct gp_exam *exam)
 {
-    if (video_driver(exam, "radeonsi")) {
+    if (gp_graphics_video_driver(exam, "radeonsi")) {
         check_codecs(exam);
         return;
     }

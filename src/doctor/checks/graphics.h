@@ -12,6 +12,13 @@ void gp_graphics_check_variables(struct gp_exam *exam);
 /* A program that decodes or encodes video with the system's VA-API; NULL: none is seen. */
 const char *gp_graphics_video_user(struct gp_exam *exam);
 
+/* graphics_nvdec.c: the file of a driver of VA-API, "radeonsi"; NULL: it is not installed. */
+const char *gp_graphics_video_driver(struct gp_exam *exam, const char *name);
+
+/* Likewise: reports if VA-API is led to an NVIDIA GPU that cannot decode, or to a driver for it
+ * that is not installed. */
+void gp_graphics_check_video_of_nvidia(struct gp_exam *exam);
+
 /* graphics_lists.c: reports lists of drivers' files that do not exist, or that leave out the
  * programs of 32 or 64 bits. */
 void gp_graphics_check_lists(struct gp_exam *exam);
