@@ -1,5 +1,5 @@
-/* FFmpeg that was built for a newer NVENC than the driver has. Findings of driver.libraries, and in
- * containers of container.parts. */
+/* FFmpeg and OBS that were built for a newer NVENC than the driver has. Findings of
+ * driver.libraries, and in containers of container.parts. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/log_show.h"
@@ -210,18 +210,67 @@ static bool has_encoder(const struct gp_machine *m)
     return has;
 }
 
+/* ---- OBS Studio ---- */
+
+/* OBS tests NVENC when it starts, and says only that the driver is too old. NULL: it did not. */
+static const struct gp_log_known *obs_refusal_of(struct gp_exam *exam)
+{
+    static const char api[] = "nvenc.api", words[] = "driver does not support this NVENC version";
+    const struct gp_log_known *failure = gp_log_known_of(exam, "obs.old-driver");
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; !failure && i < log->known_count; i++)
+        if (strcmp(log->known[i].id, api) == 0 && strstr(log->known[i].text, words))
+            failure = gp_log_known_of(exam, api);
+    return failure;
+}
+
+/* Its Flatpak, which brings the newest headers; distributions often have older ones. */
+static void fix_flatpak(struct gp_exam *exam)
+{
+    gp_exam_command(exam, "then, for the driver's libraries in Flatpak", "flatpak update");
+    gp_exam_advice(exam, "or use an OBS that was built for an older NVENC: the distribution's "
+                         "package (obs-studio), or an older commit of the Flatpak:");
+    gp_exam_command(exam, "lists the commits, for flatpak update --commit=…",
+                    "flatpak remote-info --log flathub com.obsproject.Studio");
+}
+
+/* The oldest driver with a newer NVENC may still be too old for it, but that is all that is known.
+ */
+static void report_obs(struct gp_exam *exam, const struct gp_log_known *failure, size_t newer)
+{
+    static const char app[] = "com.obsproject.Studio";
+    const char *driver = versions[newer - 1].driver;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "OBS cannot encode with NVENC: it was built for driver %s or newer", driver);
+    gp_log_show_known(exam, failure);
+    gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s%s%s", exam->machine.driver,
+                     newer < NONE ? ", which has NVENC " : "",
+                     newer < NONE ? versions[newer].api : "");
+    gp_exam_why(exam, "OBS tests NVENC when it starts, and offers it only if the driver is as new "
+                      "as the headers that OBS was built with: since 32.2 those of NVENC 13.");
+    gp_driver_fix_at_least(exam, driver);
+    if (strstr(failure->path, app) || strstr(failure->text, app))
+        fix_flatpak(exam);
+    else
+        gp_exam_advice(exam, "or use an older release of OBS, built for NVENC %s or older",
+                       newer < NONE ? versions[newer].api : versions[NONE - 1].api);
+}
+
 void gp_driver_check_nvenc(struct gp_exam *exam)
 {
     const char *driver = exam->machine.driver;
     size_t newer = driver[0] ? newer_than(driver) : 0;
     if (newer == 0 || !has_encoder(&exam->machine))
         return;
+    const struct gp_log_known *obs = obs_refusal_of(exam);
+    if (obs)
+        report_obs(exam, obs, newer);
     struct build build;
     const struct place *place = NULL;
     const struct gp_log_known *failure = refusal_of(exam);
     size_t wanted = failure ? version_in(failure->text, newer) : NONE;
     const char *path = find_build(exam, newer, &build, &place);
-    if (wanted == NONE && !path)
+    if (wanted == NONE && (!path || obs))
         return;
     bool is_wanted = wanted != NONE || (place->is_own && build.is_for_cuda && may_encode(exam));
     size_t version = wanted != NONE ? wanted : build.version;
