@@ -413,6 +413,7 @@ static void check_vulkan(struct gp_exam *exam)
         check_vulkan_of(exam, &makers[i]);
         check_vulkan_32(exam, &makers[i]);
     }
+    gp_graphics_check_kobold(exam);
 }
 
 /* ---- video ---- */

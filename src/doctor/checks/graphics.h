@@ -12,6 +12,9 @@ void gp_graphics_check_variables(struct gp_exam *exam);
 /* A program that decodes or encodes video with the system's VA-API; NULL: none is seen. */
 const char *gp_graphics_video_user(struct gp_exam *exam);
 
+/* graphics_kobold.c: notes that KoboldCpp has nothing to ask for the GPUs. */
+void gp_graphics_check_kobold(struct gp_exam *exam);
+
 /* graphics_nvdec.c: the file of a driver of VA-API, "radeonsi"; NULL: it is not installed. */
 const char *gp_graphics_video_driver(struct gp_exam *exam, const char *name);
 
