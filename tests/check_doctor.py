@@ -50,14 +50,17 @@ def repeated(lines):
         yield from [rest] * int(times) if word and times.isdigit() else [line]
 
 
-def exported(lines):
+def exported(lines, last_boot):
     """A journal in systemd's export format, of lines "SECONDS WHO: TEXT" since boot.
+
+    Boots are numbered from 1, but the last has the number that is given, unless that is 0.
 
     WHO is "kernel", "kmsg" for a program that writes to /dev/kmsg, a service "ollama.service", started
     for the second time "ollama.service/2", systemd itself "init.scope", a program of a user's
     "obs@1000", or of a service that runs as one "x.service@1000"; "boot" begins the next boot.
     """
     boot, number = 1, 0
+    last = lines.count("boot") + 1 if last_boot else 0
     for line in repeated(lines):
         if line == "boot":
             boot += 1
@@ -68,7 +71,7 @@ def exported(lines):
         name, _, user = who.partition("@")
         service, _, start = who.partition("/")
         fields = {
-            "__REALTIME_TIMESTAMP": 1764000000000000 + boot * 10 ** 12 + us + number, "_BOOT_ID": f"{boot:032x}",
+            "__REALTIME_TIMESTAMP": 1764000000000000 + boot * 10 ** 12 + us + number, "_BOOT_ID": f"{last_boot if boot == last else boot:032x}",
             "__MONOTONIC_TIMESTAMP": us + number, "_MACHINE_ID": "0" * 31 + "1", "_HOSTNAME": "box", "MESSAGE": text,
         }
         if who in ("kernel", "kmsg"):
@@ -89,12 +92,12 @@ def exported(lines):
         yield "".join(f"{key}={value}\n" for key, value in fields.items()) + "\n"
 
 
-def write_journal(path, lines):
+def write_journal(path, lines, last_boot):
     """As systemd itself writes it."""
     program = shutil.which("systemd-journal-remote", path="/usr/lib/systemd:/lib/systemd")
     if not program:
         sys.exit("systemd-journal-remote is missing: scripts/setup.sh check")
-    subprocess.run([program, "-o", path, "-"], input="".join(exported(lines)).encode(), check=True,
+    subprocess.run([program, "-o", path, "-"], input="".join(exported(lines, last_boot)).encode(), check=True,
                    stderr=subprocess.DEVNULL)
     path.chmod(0o644)
 
@@ -147,6 +150,12 @@ class Machine:
                 self.entries.append((f"{path}/{name}", "", [text]))
             self.entries.append((f"{path}/driver", f"-> ../../../bus/pci/drivers/{driver}", []))
 
+    def last_boot(self):
+        """The boot of /proc/sys/kernel/random/boot_id; 0: it is one of those that are numbered."""
+        ids = [lines[0] for name, _, lines in self.entries if name == "/proc/sys/kernel/random/boot_id" and lines]
+        number = int(ids[-1].replace("-", ""), 16) if ids else 0
+        return number if number > 999 else 0
+
     def build(self, root):
         modes = []
         for name, kind, lines in self.entries:
@@ -184,7 +193,7 @@ class Machine:
             elif word == "ldcache":
                 path.write_bytes(ldcache(lines))
             elif word == "journal":
-                write_journal(path, lines)
+                write_journal(path, lines, self.last_boot())
             elif word == "env":
                 path.write_bytes(b"".join(line.encode() + b"\0" for line in lines))
             elif word == "no-newline":

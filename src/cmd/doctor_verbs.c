@@ -82,7 +82,7 @@ static const struct gp_exam *look(void *context, const char *checks)
     }
     looker->exam.wanted = checks;
     gp_doctor_run(&looker->exam, NULL, NULL);
-    looker->exam.wanted = NULL;
+    looker->exam.wanted = NULL; /* the list is the caller's */
     return &looker->exam;
 }
 

@@ -44,6 +44,12 @@ static const struct gp_check *failed_need(const struct gp_exam *exam, const stru
     return NULL;
 }
 
+/* The failed check for which this one is skipped; NULL: it runs. */
+static const struct gp_check *skipped_for(const struct gp_exam *exam, const struct gp_check *check)
+{
+    return gp_exam_is_listed(exam->wanted, check->id) ? NULL : failed_need(exam, check);
+}
+
 /* Leaves of the current check's findings those that stand alone. */
 static void drop_dependent(struct gp_exam *exam)
 {
@@ -85,7 +91,7 @@ static void run_check(struct gp_exam *exam, const struct gp_check *check)
     struct gp_check_outcome *outcome = &exam->outcomes[exam->place];
     const struct gp_check *because = failed_need(exam, check);
     outcome->is_run = true;
-    if (because && !gp_exam_is_listed(exam->wanted, check->id)) {
+    if (skipped_for(exam, check)) {
         outcome->root_cause = because;
         if (run_anyway(exam, check))
             return;
@@ -151,7 +157,7 @@ static void report_stall(struct gp_exam *exam, const char *path)
     if (is_known)
         silent = strncmp(mount.folder, root, prefix) == 0 ? mount.folder + prefix : "";
     gp_stall_refuse(&exam->stall, silent);
-    if (failed_need(exam, exam->check))
+    if (skipped_for(exam, exam->check))
         drop_dependent(exam);
     exam->outcomes[exam->place].is_run = true;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s does not respond", *silent ? silent : "/");

@@ -293,15 +293,14 @@ torch_in() {
     says '^      then   cuda\.driver_floor: '
 }
 
-@test "what a problem follows from comes first, with the only remedies of both" {
+@test "what a problem follows from is named in its place, if one remedy is for both" {
     local line='RuntimeError: No CUDA GPUs are available'
     known_gpu
     rm -r root/sys/module/nvidia
     gpulse --root root explain "$line"
     says '^      here   driver\.installed: no NVIDIA driver is installed for '
     says '^             install branch [0-9]* of the driver'
-    says '^      then   driver\.loaded: the NVIDIA module is not loaded$'
-    says_not 'modprobe'
+    says_not 'driver\.loaded'
     says_not '^      doctor '
     gpulse --root root explain --json "$line"
     json_is '[h["because"] for h in d["known"][0]["here"] if h["check"] in ("driver.installed", "driver.loaded")]' \
@@ -329,6 +328,13 @@ torch_in() {
     gpulse --root root explain "NVRM: API mismatch: the client has the version 570.86.15, but"
     says '^      here   no such problem on this machine: '
     says '^      doctor driver\.installed: '
+    printf '%s\n' "NVRM: API mismatch: the client has the version 570.86.15, but" "Xid 13" \
+        "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]]." >log
+    gpulse --root root explain log
+    says '^      doctor driver\.installed: '
+    [ "$(grep -c '^      doctor ' <<<"$output")" -eq 1 ]
+    gpulse --root root explain --json log
+    json_is 'd["doctor"]["check"]' driver.installed
 }
 
 @test "no such problem: only where it was really looked for" {

@@ -118,6 +118,10 @@ static void on_known(void *context, const struct gp_known_errors *errors)
     const struct gp_exam *exam = gp_look_for(errors, e->options->look, e->options->look_context);
     for (size_t i = 0; i < errors->count; i++)
         add_known(e, &errors->all[i], exam);
+    if (!e->list)
+        gp_look_add_first(&e->sb, exam, errors);
+    else if (json_is_null(json_object_get(e->document, "doctor")))
+        (void)json_object_set_new(e->document, "doctor", gp_look_first_json(exam, errors));
 }
 
 /* ---- logs ---- */

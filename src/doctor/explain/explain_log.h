@@ -29,7 +29,8 @@ struct gp_explain_run {
     const char *name;     /* of the log */
     struct gp_strbuf sb;  /* text output */
     json_t *list, *other; /* JSON output: failures, other errors, */
-    json_t *jobs;         /* and the records that are explained */
+    json_t *jobs;         /* and the records that are explained, */
+    json_t *document;     /* in which they are */
     size_t found;
     bool is_told;       /* how a job ended is printed already */
     bool has_incidents; /* the failures in the log are known already */

@@ -336,9 +336,11 @@ int gp_explain_logs(const struct gp_explain_options *o, int count, char *const *
 {
     struct gp_explain_run e = {.options = o, .sb = GP_STRBUF_INIT(256 << 20)};
     int r = 0;
-    json_t *document = o->as_json ? json_pack("{s:s, s:[], s:[], s:[]}", "schema",
-                                              "gpulse.explain/1", "jobs", "incidents", "known")
-                                  : NULL;
+    json_t *document = o->as_json
+                           ? json_pack("{s:s, s:[], s:[], s:[], s:n}", "schema", "gpulse.explain/1",
+                                       "jobs", "incidents", "known", "doctor")
+                           : NULL;
+    e.document = document;
     e.jobs = json_object_get(document, "jobs");
     e.list = json_object_get(document, "incidents");
     e.other = json_object_get(document, "known");

@@ -113,10 +113,9 @@ void gp_known_errors_add_text(struct gp_strbuf *sb, const struct gp_known_errors
         gp_doctor_add_explanation(sb, &known->explanation, has_sources);
         gp_look_add_text(sb, exam, &known->explanation);
     }
-    if (errors->count == 0) {
+    if (errors->count == 0)
         add_unknown(sb, errors);
-        gp_look_add_first(sb, exam);
-    }
+    gp_look_add_first(sb, exam, errors);
 }
 
 /* What to check first after an unknown error: family and check, or null. */
@@ -140,7 +139,8 @@ void gp_known_errors_add_json(struct gp_strbuf *sb, const struct gp_known_errors
     }
     gp_json_add(sb,
                 json_pack("{s:s, s:o, s:o, s:o}", "schema", "gpulse.doctor.explain/1", "known",
-                          list, "first", first_json(errors), "doctor", gp_look_first_json(exam)),
+                          list, "first", first_json(errors), "doctor",
+                          gp_look_first_json(exam, errors)),
                 2);
     gp_strbuf_addc(sb, '\n');
 }

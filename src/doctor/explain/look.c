@@ -25,19 +25,13 @@ const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_
     return exam;
 }
 
-/* Whether what repairs its cause repairs the finding, too: both are of one group. */
-static bool is_repaired(const struct gp_finding *f)
-{
-    const char *id = f->check->id;
-    return f->because && strncmp(id, f->because->id, strcspn(id, ".") + 1) == 0;
-}
-
-static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, const char *label)
+static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, const char *label,
+                        bool has_fixes)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
     gp_strbuf_addf(&text, "%s: %s", finding->check->id, finding->summary);
     gp_doctor_add_labeled(sb, label, LABEL, text.buf ? text.buf : "");
-    if (!is_repaired(finding))
+    if (has_fixes)
         gp_doctor_add_fixes(sb, finding, "", LABEL);
     gp_strbuf_fini(&text);
 }
@@ -89,17 +83,33 @@ static bool is_root(const struct gp_exam *exam, const struct gp_finding *root,
     return false;
 }
 
-static bool add_causes(struct gp_strbuf *sb, const struct gp_exam *exam,
+/* Whether what repairs its cause repairs the finding, too: both are of one group. */
+static bool is_repaired(const struct gp_finding *f)
+{
+    const char *id = f->check->id;
+    return f->because && strncmp(id, f->because->id, strcspn(id, ".") + 1) == 0;
+}
+
+static bool is_cause_of(const struct gp_exam *exam, const struct gp_finding *f,
+                        const struct gp_explanation *explanation)
+{
+    return (is_shown(f, explanation) && !is_repaired(f)) || is_root(exam, f, explanation);
+}
+
+static bool has_cause(const struct gp_exam *exam, const struct gp_explanation *explanation)
+{
+    const struct gp_finding *f = exam->findings;
+    while (f && !is_cause_of(exam, f, explanation))
+        f = f->next;
+    return f;
+}
+
+static void add_causes(struct gp_strbuf *sb, const struct gp_exam *exam,
                        const struct gp_explanation *explanation)
 {
-    bool is_any = false;
-    for (const struct gp_finding *f = exam->findings; f; f = f->next) {
-        if (!is_shown(f, explanation) && !is_root(exam, f, explanation))
-            continue;
-        add_finding(sb, f, f->because ? "then" : "here");
-        is_any = true;
-    }
-    return is_any;
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        if (is_cause_of(exam, f, explanation))
+            add_finding(sb, f, f->because ? "then" : "here", true);
 }
 
 static size_t count(const struct gp_exam *exam, const char *checks,
@@ -116,7 +126,7 @@ static void add_findings(struct gp_strbuf *sb, const struct gp_exam *exam, const
 {
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
         if (gp_exam_is_listed(checks, f->check->id) && is_one(f))
-            add_finding(sb, f, label);
+            add_finding(sb, f, label, true);
 }
 
 /* What was not looked at, each once. */
@@ -148,23 +158,44 @@ static const char *no_check_words(const struct gp_exam *exam)
     return words[gp_exam_presence(exam)];
 }
 
-static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam, const char *checks,
-                           bool has_notes)
+/* Whether the finding only says that the error is in this machine's log. */
+static bool is_logged(const struct gp_finding *f, const struct gp_explanation *explanation)
+{
+    return strcmp(f->check->id, "log.known") == 0 &&
+           strncmp(f->summary, explanation->words, strlen(explanation->words)) == 0;
+}
+
+static bool has_logged(const struct gp_exam *exam, const struct gp_explanation *explanation)
+{
+    const struct gp_finding *f = exam->findings;
+    while (f && !is_logged(f, explanation))
+        f = f->next;
+    return f;
+}
+
+static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam,
+                           const struct gp_explanation *explanation, bool has_notes)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
+    const char *checks = explanation->look;
+    const bool is_here = has_logged(exam, explanation);
+    const char *where =
+        is_here ? "on this machine, which has logged this error" : "on this machine";
     const size_t passed = count(exam, checks, is_passed);
     const size_t unseen = count(exam, checks, is_unseen);
     if (passed > 0 && unseen == 0)
-        gp_strbuf_addf(&text, "%s on this machine: %zu check%s passed",
-                       has_notes ? "no warning" : "no such problem", passed,
-                       passed == 1 ? "" : "s");
+        gp_strbuf_addf(&text, "%s %s: %zu check%s passed",
+                       has_notes ? "no warning"
+                       : is_here ? "no reason found"
+                                 : "no such problem",
+                       where, passed, passed == 1 ? "" : "s");
     else if (unseen == 0)
-        gp_strbuf_addf(&text, "not looked for on this machine: %s", no_check_words(exam));
+        gp_strbuf_addf(&text, "not looked for %s: %s", where, no_check_words(exam));
     else
         gp_strbuf_addf(&text,
-                       "unknown on this machine: %zu check%s passed, but %zu had nothing to "
+                       "unknown %s: %zu check%s passed, but %zu had nothing to "
                        "look at or could not look",
-                       passed, passed == 1 ? "" : "s", unseen);
+                       where, passed, passed == 1 ? "" : "s", unseen);
     if (passed + unseen > 0)
         gp_strbuf_addf(&text, " (gpulse doctor --only %.80s -v)", checks);
     gp_strbuf_adds(&text, has_notes ? "; what may matter:" : "");
@@ -172,30 +203,43 @@ static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam, con
     gp_strbuf_fini(&text);
 }
 
-/* What does not stop everything is no reason for an error. */
-static const struct gp_finding *find_first(const struct gp_exam *exam)
-{
-    const struct gp_finding *first = exam ? gp_exam_first(exam) : NULL;
-    return first && !first->can_wait ? first : NULL;
-}
-
-void gp_look_add_first(struct gp_strbuf *sb, const struct gp_exam *exam)
-{
-    const struct gp_finding *first = find_first(exam);
-    if (first)
-        add_finding(sb, first, "doctor");
-}
-
 void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
                       const struct gp_explanation *explanation)
 {
     const char *checks = explanation->look;
-    if (!exam || !checks[0] || add_causes(sb, exam, explanation))
+    if (!exam || !checks[0])
         return;
-    add_no_problem(sb, exam, checks, count(exam, checks, is_note) > 0);
+    if (has_cause(exam, explanation)) {
+        add_causes(sb, exam, explanation);
+        return;
+    }
+    add_no_problem(sb, exam, explanation, count(exam, checks, is_note) > 0);
     add_findings(sb, exam, checks, is_note, "");
     add_unseen(sb, exam, checks);
-    gp_look_add_first(sb, exam);
+}
+
+/* ---- what else is wrong ---- */
+
+static const struct gp_finding *find_first(const struct gp_exam *exam,
+                                           const struct gp_known_errors *errors)
+{
+    const struct gp_finding *first = exam ? gp_exam_first(exam) : NULL;
+    if (!first || first->can_wait)
+        return NULL;
+    for (size_t i = 0; i < errors->count; i++)
+        if (has_cause(exam, &errors->all[i].explanation) ||
+            is_logged(first, &errors->all[i].explanation))
+            return NULL;
+    return first;
+}
+
+void gp_look_add_first(struct gp_strbuf *sb, const struct gp_exam *exam,
+                       const struct gp_known_errors *errors)
+{
+    const struct gp_finding *first = find_first(exam, errors);
+    if (first) /* nobody is to repair a mere warning for an error of which it may not be the reason
+                */
+        add_finding(sb, first, "doctor", first->verdict == GP_VERDICT_FAIL);
 }
 
 static json_t *finding_json(const struct gp_finding *f)
@@ -216,8 +260,8 @@ json_t *gp_look_json(const struct gp_exam *exam, const struct gp_explanation *ex
     return list;
 }
 
-json_t *gp_look_first_json(const struct gp_exam *exam)
+json_t *gp_look_first_json(const struct gp_exam *exam, const struct gp_known_errors *errors)
 {
-    const struct gp_finding *first = find_first(exam);
+    const struct gp_finding *first = find_first(exam, errors);
     return first ? finding_json(first) : json_null();
 }
