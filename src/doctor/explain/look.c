@@ -178,17 +178,15 @@ static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam,
 {
     struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
     const char *checks = explanation->look;
-    const bool is_here = has_logged(exam, explanation);
-    const char *where =
-        is_here ? "on this machine, which has logged this error" : "on this machine";
+    const char *where = has_logged(exam, explanation)
+                            ? "on this machine, which has logged this error"
+                            : "on this machine";
     const size_t passed = count(exam, checks, is_passed);
     const size_t unseen = count(exam, checks, is_unseen);
     if (passed > 0 && unseen == 0)
         gp_strbuf_addf(&text, "%s %s: %zu check%s passed",
-                       has_notes ? "no warning"
-                       : is_here ? "no reason found"
-                                 : "no such problem",
-                       where, passed, passed == 1 ? "" : "s");
+                       has_notes ? "no warning" : "no reason found", where, passed,
+                       passed == 1 ? "" : "s");
     else if (unseen == 0)
         gp_strbuf_addf(&text, "not looked for %s: %s", where, no_check_words(exam));
     else
