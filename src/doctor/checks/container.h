@@ -198,6 +198,10 @@ void gp_container_check_nvenc(struct gp_exam *exam, const struct gp_docker_conta
 
 /* container_groups.c: whether the user of such a container may open them */
 void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *container);
+/* container_blank.c: whether blanks or quotes change the variables that it has for the GPUs; true:
+ * that keeps the GPUs, or the driver's parts, from it */
+bool gp_container_check_blanks(struct gp_exam *exam, const struct gp_docker_container *container);
+
 
 /* container_dri.c: whether such a container gets the files that it wants */
 void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *container);

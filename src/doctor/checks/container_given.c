@@ -532,8 +532,10 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
     (void)unused;
     if (!c->host || !c->name[0])
         return;
-    check_variable(exam, c);
-    if (!check_video(exam, c)) /* its remedy has the part for computing, too */
+    bool is_told = gp_container_check_blanks(exam, c);
+    if (!is_told)
+        check_variable(exam, c);
+    if (!is_told && !check_video(exam, c)) /* its remedy has the part for computing, too */
         check_compute(exam, c);
     check_gpu(exam, c);
     if (!check_nodes(exam, c))
