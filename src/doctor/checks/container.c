@@ -530,7 +530,7 @@ const struct gp_check gp_checks_container[] = {
     {"container.ldconfig",
      "the toolkit can update a container's library cache",
      {NULL},
-     gp_container_has_config,
+     gp_container_has_ldconfig,
      gp_container_check_ldconfig},
     {"container.lxc",
      "LXC containers may open the device files of their GPUs",

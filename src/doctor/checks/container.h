@@ -78,11 +78,16 @@ const char *gp_container_tool_call(struct gp_exam *exam, const char *manager, co
 void gp_container_check_lxc_hook(struct gp_exam *exam);
 
 /* container_filter.c: for all engines, whether the toolkit can run the system's ldconfig */
+bool gp_container_has_ldconfig(struct gp_exam *exam);
 void gp_container_check_ldconfig(struct gp_exam *exam);
 /* The installed libnvidia-container that does not let it run, and this system's glibc: 42 of 2.42;
  * "": none. The other explains it, in a finding. */
 const char *gp_container_filtering(struct gp_exam *exam, unsigned *ret_glibc);
 void gp_container_explain_filter(struct gp_exam *exam, const char *version, unsigned glibc);
+
+/* container_legacy.c: reports that ldconfig has failed, by this line, in docker's containers, and
+ * how to do without; false: it has another reason, or fails for one image alone */
+bool gp_container_report_legacy(struct gp_exam *exam, const struct gp_log_known *known);
 
 /* container_release.c: an engine of a release that breaks GPUs */
 bool gp_container_has_faulty_release(struct gp_exam *exam);
@@ -193,15 +198,15 @@ void gp_container_take_ended(struct gp_exam *exam, const struct gp_docker_contai
 enum gp_verdict gp_container_judge_ended(struct gp_exam *exam,
                                          const struct gp_container_ended *ended);
 
+/* container_blank.c: whether blanks or quotes change the variables that it has for the GPUs; true:
+ * that keeps the GPUs, or the driver's parts, from it */
+bool gp_container_check_blanks(struct gp_exam *exam, const struct gp_docker_container *container);
+
 /* container_nvenc.c: whether this driver is new enough for it */
 void gp_container_check_nvenc(struct gp_exam *exam, const struct gp_docker_container *container);
 
 /* container_groups.c: whether the user of such a container may open them */
 void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *container);
-/* container_blank.c: whether blanks or quotes change the variables that it has for the GPUs; true:
- * that keeps the GPUs, or the driver's parts, from it */
-bool gp_container_check_blanks(struct gp_exam *exam, const struct gp_docker_container *container);
-
 
 /* container_dri.c: whether such a container gets the files that it wants */
 void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *container);

@@ -109,10 +109,17 @@ static void check_filter(struct gp_exam *exam)
         gp_container_update_toolkit(exam);
 }
 
+bool gp_container_has_ldconfig(struct gp_exam *exam)
+{
+    return gp_container_has_config(exam) || (gp_container_is_host(exam) && failed_run(exam));
+}
+
 void gp_container_check_ldconfig(struct gp_exam *exam)
 {
     const struct gp_finding *before = exam->last;
-    gp_container_check_ldconfig_path(exam);
-    if (exam->last == before)
+    const struct gp_log_known *known = failed_run(exam);
+    if (gp_container_has_config(exam))
+        gp_container_check_ldconfig_path(exam);
+    if (exam->last == before && (!known || !gp_container_report_legacy(exam, known)))
         check_filter(exam);
 }
