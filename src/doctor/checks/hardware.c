@@ -156,6 +156,7 @@ static void check_bus_lost(struct gp_exam *exam)
         gp_exam_advice(
             exam, "if it happens again: try another slot and power cable, a lower power limit "
                   "(sudo nvidia-smi -pl), and a newer board firmware; then contact the vendor");
+        gp_hardware_advise_cable(exam, m->gpus[i].bus_id);
     }
     gp_hardware_check_rcu(exam);
 }
@@ -239,20 +240,6 @@ static bool is_shared_out(struct gp_exam *exam)
     return is_desktop && cards == 2;
 }
 
-/* Whether the GPU is soldered, or of a laptop: its maker decides how many lanes it is wired to. The
- * code of a mobile chip ends with M: "GA106M", "AD104GLM". An external one is plugged in. */
-static bool is_wired(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
-{
-    char line[16];
-    const char *code = gpu->chip ? gpu->chip->name : "";
-    size_t n = strcspn(code, " ");
-    if (gp_files_line(&exam->files, gp_hardware_path(exam, gpu->bus_id, "removable"), line,
-                      sizeof(line)) &&
-        strcmp(line, "removable") == 0)
-        return false;
-    return (n > 0 && code[n - 1] == 'M') || gp_machine_is_laptop(&exam->files);
-}
-
 /* What explains a narrow link; "": it has a fault. Laptops have 8 or 4 of 16 lanes, but not 1. */
 static const char *explain_width(struct gp_exam *exam, bool is_of_laptop, long now, long possible)
 {
@@ -270,7 +257,7 @@ static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     char hops[MOST_HOPS][16];
     size_t count = read_path(exam, gpu->bus_id, hops);
-    bool is_of_laptop = is_wired(exam, gpu);
+    bool is_of_laptop = gp_hardware_is_wired(exam, gpu);
     size_t first = edge_of(exam, gpu, hops, count);
     for (size_t i = first; i < count; i += 2) {
         const char *port = i + 1 < count ? hops[i + 1] : NULL;

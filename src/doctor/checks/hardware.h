@@ -51,6 +51,13 @@ bool gp_hardware_is_started(struct gp_exam *exam, const char *unit);
 struct gp_pci_gpu;
 long gp_hardware_lanes_of(const struct gp_pci_gpu *gpu, long others);
 
+/* hardware_cable.c: whether the GPU is soldered, or of a laptop: its maker decides how many lanes
+ * it is wired to. The code of a mobile chip ends with M: "GA106M", "AD104GLM". An external one is
+ * plugged in. */
+bool gp_hardware_is_wired(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+/* For the finding that it is lost: what to try if it is at a cable or an adapter. */
+void gp_hardware_advise_cable(struct gp_exam *exam, const char *bus_id);
+
 /* hardware_rcu.c: a part of hardware.bus_lost */
 void gp_hardware_check_rcu(struct gp_exam *exam);
 /* Adds that RCU's delay is known to lose the GPU with this kernel, and what to do; false: it is not

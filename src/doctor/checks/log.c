@@ -3,6 +3,7 @@
 #include "doctor/checks/amd.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/driver_wish.h"
+#include "doctor/checks/hardware.h"
 #include "doctor/checks/log_show.h"
 #include "doctor/checks/system.h"
 #include "doctor/exam.h"
@@ -201,10 +202,11 @@ static bool is_hardware_in_doubt(const struct gp_exam *exam, const struct gp_kms
     return is_several && name[0] && exam->machine.nvidia_count > 1;
 }
 
+enum { OFF_THE_BUS = 79 };
+
 /* A GPU that fell off the bus may not have come back from sleep. */
 static void add_awake(struct gp_exam *exam, const struct gp_kmsg *k)
 {
-    enum { OFF_THE_BUS = 79 };
     char control[16];
     const char *path = gp_exam_text(exam, "/sys/bus/pci/devices/%s/power/control", k->bus_id);
     if (k->code != OFF_THE_BUS || exam->machine.container ||
@@ -254,6 +256,8 @@ static void add_fix(struct gp_exam *exam, const struct gp_kmsg *k, const struct 
         if (strcmp(e->action, commands[i].action) == 0 && k->bus_id[0])
             gp_exam_command(exam, commands[i].note, commands[i].command, k->bus_id);
     add_without_firmware(exam, k);
+    if (k->code == OFF_THE_BUS)
+        gp_hardware_advise_cable(exam, k->bus_id);
 }
 
 /* Whether the driver could not set a faulty piece of memory aside. */
