@@ -49,6 +49,13 @@ static inline bool gp_lines_is(const char *text, size_t length, const char *word
     return length == strlen(word) && memcmp(text, word, length) == 0;
 }
 
+/* Whether a text ends so, behind something else: ".conf" is no name of a file. */
+static inline bool gp_lines_ends(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
 /* Whether a comma list, "alice,bob", has exactly this word. */
 static inline bool gp_lines_list_has(const char *list, const char *word)
 {

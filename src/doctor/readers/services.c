@@ -1,6 +1,7 @@
 #include "doctor/readers/services.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,12 +46,6 @@ struct search {
     struct gp_service_setting *found;
     size_t count, most;
 };
-
-static bool ends_with(const char *name, const char *end)
-{
-    size_t n = strlen(name), m = strlen(end);
-    return n > m && strcmp(name + n - m, end) == 0;
-}
 
 /* The value of the variable in "Environment="A=1" B=2"; NULL: it is not set there. */
 static const char *value_in(struct search *s, const char *line, size_t length)
@@ -104,13 +99,13 @@ static size_t look_into_all(struct search *s)
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n && i < UNITS_MAX; i++) {
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
-        if (ends_with(names[i], ".service"))
+        if (gp_lines_ends(names[i], ".service"))
             look_into(s, path, names[i]);
-        if (!ends_with(names[i], ".service.d"))
+        if (!gp_lines_ends(names[i], ".service.d"))
             continue;
         long k = gp_files_list(&exam->files, &exam->arena, path, &parts);
         for (long j = 0; j < k && j < UNITS_MAX; j++)
-            if (ends_with(parts[j], ".conf"))
+            if (gp_lines_ends(parts[j], ".conf"))
                 look_into(s, gp_exam_text(exam, "%s/%s", path, parts[j]),
                           gp_exam_text(exam, "%.*s", (int)strlen(names[i]) - 2, names[i]));
     }
@@ -183,11 +178,22 @@ static void add_drop_in(struct unit_files *files, size_t first, const char *path
     files->count++;
 }
 
+static void add_drop_ins(struct gp_exam *exam, struct unit_files *files, size_t first,
+                         const char *place)
+{
+    char **parts;
+    long n = gp_files_list(&exam->files, &exam->arena, place, &parts);
+    for (long j = 0; j < n && j < UNITS_MAX; j++)
+        if (gp_lines_ends(parts[j], ".conf"))
+            add_drop_in(files, first, gp_exam_text(exam, "%s/%s", place, parts[j]));
+}
+
+/* Of two drop-ins with the same name systemd takes that of the first folder, whichever of the
+ * unit's names it is for; those for a whole type, "slice.d", come last. */
 static struct unit_files files_of(struct gp_exam *exam, const char *unit)
 {
     struct unit_files files = {.count = 0};
-    const char *names[UNIT_NAMES];
-    char **parts;
+    const char *names[UNIT_NAMES], *dot = strrchr(unit, '.');
     size_t count = names_of(exam, unit, names);
     for (size_t k = 0; k < count && files.count == 0; k++)
         for (size_t i = 0; i < GP_ARRAY_LEN(all_folders) && files.count == 0; i++) {
@@ -196,14 +202,12 @@ static struct unit_files files_of(struct gp_exam *exam, const char *unit)
                 files.paths[files.count++] = path;
         }
     size_t first = files.count;
-    for (size_t k = 0; k < count; k++)
-        for (size_t i = 0; i < GP_ARRAY_LEN(all_folders); i++) {
-            const char *place = gp_exam_text(exam, "%s/%s.d", all_folders[i], names[k]);
-            long n = gp_files_list(&exam->files, &exam->arena, place, &parts);
-            for (long j = 0; j < n && j < UNITS_MAX; j++)
-                if (ends_with(parts[j], ".conf"))
-                    add_drop_in(&files, first, gp_exam_text(exam, "%s/%s", place, parts[j]));
-        }
+    for (size_t i = 0; i < GP_ARRAY_LEN(all_folders); i++)
+        for (size_t k = 0; k < count; k++)
+            add_drop_ins(exam, &files, first,
+                         gp_exam_text(exam, "%s/%s.d", all_folders[i], names[k]));
+    for (size_t i = 0; dot && i < GP_ARRAY_LEN(all_folders); i++)
+        add_drop_ins(exam, &files, first, gp_exam_text(exam, "%s/%s.d", all_folders[i], dot + 1));
     return files;
 }
 
@@ -269,7 +273,7 @@ size_t gp_service_units(struct gp_exam *exam, bool (*is_one)(const char *unit), 
         for (long k = 0; k < n && count < most; k++) {
             size_t length = strlen(names[k]);
             const char *unit = gp_exam_text(
-                exam, "%.*s", (int)(length - (ends_with(names[k], ".d") ? 2 : 0)), names[k]);
+                exam, "%.*s", (int)(length - (gp_lines_ends(names[k], ".d") ? 2 : 0)), names[k]);
             bool is_new = is_one(unit);
             for (size_t j = 0; j < count && is_new; j++)
                 is_new = strcmp(ret[j], unit) != 0;
