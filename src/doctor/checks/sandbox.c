@@ -169,17 +169,13 @@ static const char *lines_for(struct gp_exam *exam, const struct node *node)
                                                  : "char-nvidia rw\nchar-nvidia-uvm rw";
 }
 
-/* The lines as a drop-in has them, or as a list of NixOS' configuration. */
-static const char *joined(struct gp_exam *exam, const char *lines, const char *format,
-                          const char *between)
+const char *gp_sandbox_joined(struct gp_exam *exam, const char *lines, const char *before,
+                              const char *after, const char *between)
 {
     const char *all = "";
-    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        const char *one = gp_exam_text(exam, "%.*s", (int)strcspn(line, "\n"), line);
-        const char *text = format[0] == '"' ? gp_exam_text(exam, "\"%s\"", one)
-                                            : gp_exam_text(exam, "%s%s", format, one);
-        all = gp_exam_text(exam, "%s%s%s", all, all[0] ? between : "", text);
-    }
+    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        all = gp_exam_text(exam, "%s%s%s%.*s%s", all, all[0] ? between : "", before,
+                           (int)strcspn(line, "\n"), line, after);
     return all;
 }
 
@@ -211,8 +207,8 @@ static void open_up(struct gp_exam *exam, const char *unit, const struct node *n
                 exam,
                 "in configuration.nix, with what it allows now: "
                 "systemd.services.%s.serviceConfig.DeviceAllow = lib.mkForce [ %s%s%s ];",
-                name, joined(exam, list, "\"", " "), list[0] ? " " : "",
-                joined(exam, lines, "\"", " "));
+                name, gp_sandbox_joined(exam, list, "\"", "\"", " "), list[0] ? " " : "",
+                gp_sandbox_joined(exam, lines, "\"", "\"", " "));
         gp_exam_command(exam, "", "sudo nixos-rebuild switch");
         return;
     }
@@ -228,13 +224,16 @@ static void open_up(struct gp_exam *exam, const char *unit, const struct node *n
     gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, unit));
 }
 
+static bool is_closed(const char *policy)
+{
+    return policy && (strncmp(policy, "closed", 6) == 0 || strncmp(policy, "strict", 6) == 0);
+}
+
 const char *gp_sandbox_lacks(struct gp_exam *exam, const char *unit, const char **ret_lines)
 {
     const char *list = gp_service_list(exam, unit, "DeviceAllow");
     const char *policy = gp_service_value(exam, unit, "DevicePolicy");
-    bool is_closed =
-        policy && (strncmp(policy, "closed", 6) == 0 || strncmp(policy, "strict", 6) == 0);
-    const struct node *node = is_closed || list[0] ? missing(exam, NULL, list, true) : NULL;
+    const struct node *node = is_closed(policy) || list[0] ? missing(exam, NULL, list, true) : NULL;
     *ret_lines = node ? without(exam, lines_for(exam, node), list) : "";
     return node ? node->path : NULL;
 }
@@ -244,14 +243,13 @@ bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes)
     const char *list = gp_service_list(exam, unit, "DeviceAllow");
     const char *policy = gp_service_value(exam, unit, "DevicePolicy");
     bool is_private = gp_service_is_yes(exam, unit, "PrivateDevices");
-    bool is_closed =
-        policy && (strncmp(policy, "closed", 6) == 0 || strncmp(policy, "strict", 6) == 0);
-    bool is_clock = !list[0] && !is_closed && clock_forbids(exam, unit);
+    bool is_closing = is_closed(policy);
+    bool is_clock = !list[0] && !is_closing && clock_forbids(exam, unit);
     const char *wish = strncmp(unit, "jellyfin", 8) == 0
                            ? gp_jellyfin_setting(exam, "HardwareAccelerationType")
                            : NULL;
     const char *bound = gp_service_list(exam, unit, "BindPaths");
-    if ((!is_private && !is_closed && !is_clock && !list[0]) || exam->machine.is_wsl ||
+    if ((!is_private && !is_closing && !is_clock && !list[0]) || exam->machine.is_wsl ||
         strstr(bound, "/dev/") || strstr(list, "char-*") ||
         (wish && (!wish[0] || strcmp(wish, "none") == 0)))
         return false;
@@ -263,12 +261,12 @@ bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes)
                    "systemd keeps %s from the GPU: its unit does not allow %s", unit, node->path);
     if (is_private)
         gp_exam_evidence(exam, unit, "PrivateDevices=yes");
-    if (is_closed)
+    if (is_closing)
         gp_exam_evidence(exam, unit, "DevicePolicy=%s", policy);
     if (is_clock)
         gp_exam_evidence(exam, unit, "ProtectClock=yes, which allows only the clock's device");
     if (list[0])
-        gp_exam_evidence(exam, unit, "DeviceAllow=%s", joined(exam, list, "", ", "));
+        gp_exam_evidence(exam, unit, "DeviceAllow=%s", gp_sandbox_joined(exam, list, "", "", ", "));
     if (wish && wish[0])
         gp_exam_evidence(exam, "encoding.xml", "HardwareAccelerationType: %s", wish);
     gp_exam_why(exam, "%s The same program works when it is started by hand.",

@@ -3,6 +3,7 @@
 #include "doctor/checks/system.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/accounts.h"
 #include "doctor/readers/processes.h"
 #include "doctor/readers/services.h"
@@ -14,16 +15,10 @@ enum { MOST = 64 };
 
 static const char self[] = "/proc/self";
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n > m && strcmp(text + n - m, end) == 0;
-}
-
 static bool is_group(const char *unit)
 {
-    return ends_with(unit, ".slice") ||
-           (strncmp(unit, "user@", 5) == 0 && ends_with(unit, ".service"));
+    return gp_lines_ends(unit, ".slice") ||
+           (strncmp(unit, "user@", 5) == 0 && gp_lines_ends(unit, ".service"));
 }
 
 /* Whether settings for "user-1000.slice", "user-.slice" or "user@.service" are those of a unit. */
@@ -34,7 +29,7 @@ static bool is_for(const char *settings, const char *unit)
     if (strcmp(settings, unit) == 0)
         return true;
     return n > 0 && strchr("-@", dot[-1]) && strncmp(settings, unit, n) == 0 &&
-           ends_with(unit, dot);
+           gp_lines_ends(unit, dot);
 }
 
 /* ---- who is in it ---- */
@@ -42,7 +37,7 @@ static bool is_for(const char *settings, const char *unit)
 struct victim {
     const char *process, *name, *unit; /* "/proc/900", "dockerd", "user-1000.slice" */
     const char *shown;                 /* the control group */
-    const char *wish, *words;          /* what shows that it is to use GPUs, a file; NULL: itself */
+    const char *wish;                  /* the file by which it is to use GPUs; NULL: itself */
 };
 
 /* The control group that decides about a process's devices: the only one, or of version 1. */
@@ -99,47 +94,43 @@ static bool is_for_gpu(const char *name)
     return false;
 }
 
-/* Whether a process is below the unit with these settings, and is to use a GPU: this program is
- * asked there why there is none. */
+/* Whether a process is below the unit with these settings. Its name is asked first: most have
+ * another one, and the units of each group cost many reads. */
 static bool is_victim(struct gp_exam *exam, const char *process, const char *settings,
                       struct victim *ret)
 {
     char name[32];
-    const char *group = group_of(exam, process);
-    const char *unit = group ? unit_in(exam, group, settings) : NULL;
-    if (!unit ||
-        !gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", process), name, sizeof(name)))
+    if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", process), name, sizeof(name)))
         return false;
-    const char *wish = strcmp(name, "dockerd") == 0 ? docker_config(exam, group) : NULL;
+    bool is_docker = strcmp(name, "dockerd") == 0, is_self = strcmp(process, self) == 0;
+    if (!is_docker && !is_self && !is_for_gpu(name))
+        return false;
+    const char *group = group_of(exam, process);
+    const char *wish = group && is_docker ? docker_config(exam, group) : NULL;
+    const char *unit = group && (wish || !is_docker) ? unit_in(exam, group, settings) : NULL;
     *ret = (struct victim){.process = process,
                            .name = gp_exam_text(exam, "%s", name),
                            .unit = unit,
                            .shown = group,
-                           .wish = wish,
-                           .words = wish ? "names NVIDIA's runtime" : NULL};
-    return wish || is_for_gpu(name) || (exam->files.is_here && strcmp(process, self) == 0);
+                           .wish = wish};
+    return unit;
 }
 
+/* A program that is to use a GPU; or else this one, which is asked there why there is none. */
 static bool find_victim(struct gp_exam *exam, const char *settings, struct victim *ret)
 {
     struct gp_processes all = gp_processes_of(exam);
-    if (exam->files.is_here && is_victim(exam, self, settings, ret))
-        return true;
     for (const char *process; (process = gp_processes_next(exam, &all, ""));)
         if (is_victim(exam, process, settings, ret))
             return true;
-    return false;
+    return exam->files.is_here && is_victim(exam, self, settings, ret);
 }
 
 /* ---- the finding ---- */
 
-static const char *on_one_line(struct gp_exam *exam, const char *lines)
+static const char *one_line(struct gp_exam *exam, const char *lines)
 {
-    const char *all = "";
-    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        all =
-            gp_exam_text(exam, "%s%s%.*s", all, all[0] ? ", " : "", (int)strcspn(line, "\n"), line);
-    return all;
+    return gp_sandbox_joined(exam, lines, "", "", ", ");
 }
 
 static void show_settings(struct gp_exam *exam, const char *unit)
@@ -150,23 +141,54 @@ static void show_settings(struct gp_exam *exam, const char *unit)
         if (where)
             gp_exam_evidence(exam, where, "%s=%s", names[i],
                              i == 0 ? gp_service_value(exam, unit, names[i])
-                                    : on_one_line(exam, gp_service_list(exam, unit, names[i])));
+                                    : one_line(exam, gp_service_list(exam, unit, names[i])));
     }
 }
 
 /* What "systemctl set-property" has set is changed by it, too, and at once. */
 static void set_property(struct gp_exam *exam, const char *unit, const char *lines, bool is_runtime)
 {
-    const char *all = "";
-    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        all = gp_exam_text(exam, "%s 'DeviceAllow=%.*s'", all, (int)strcspn(line, "\n"), line);
     gp_exam_command(exam, "allow these devices, too; it takes effect at once",
-                    "sudo systemctl set-property%s %s%s", is_runtime ? " --runtime" : "",
-                    gp_exam_quoted(exam, unit), all);
+                    "sudo systemctl set-property%s %s %s", is_runtime ? " --runtime" : "",
+                    gp_exam_quoted(exam, unit),
+                    gp_sandbox_joined(exam, lines, "'DeviceAllow=", "'", " "));
     gp_exam_advice(exam,
                    "or take all of its settings back, if none of them is wanted: sudo systemctl "
                    "revert %s",
                    gp_exam_quoted(exam, unit));
+}
+
+/* The administrator's file to be changed: an update replaces what is in /usr, a boot what is in
+ * /run, and "slice.d" is for all slices; there a drop-in for the same names adds to it. */
+static const char *file_to_edit(struct gp_exam *exam, const char *unit, const char *where)
+{
+    static const char etc[] = "/etc/systemd/system/";
+    const char *file = strrchr(where, '/') + 1, *folder = file - 1;
+    while (folder > where && folder[-1] != '/')
+        folder--;
+    const char *name = gp_exam_text(exam, "%.*s", (int)(file - 1 - folder), folder);
+    bool is_for_type = strcmp(name, "slice.d") == 0 || strcmp(name, "service.d") == 0;
+    if (strncmp(where, etc, sizeof(etc) - 1) == 0 && !is_for_type)
+        return where;
+    if (is_for_type || !gp_lines_ends(file, ".conf"))
+        name = gp_exam_text(exam, "%s.d", is_for_type ? unit : file);
+    const char *place = gp_exam_text(exam, "%s%s", etc, name);
+    gp_exam_command(exam, "for the file below", "sudo mkdir -p %s", gp_exam_quoted(exam, place));
+    return gp_exam_text(exam, "%s/zz-gpu.conf", place);
+}
+
+static void edit(struct gp_exam *exam, const char *unit, const char *where, const char *lines)
+{
+    const char *file = file_to_edit(exam, unit, where);
+    const char *section = gp_lines_ends(unit, ".slice") ? "[Slice]" : "[Service]";
+    const char *note = file == where ? gp_exam_text(exam, "in %s add the lines below", section)
+                                     : "write the lines below";
+    gp_exam_command(exam, note, "sudoedit %s", gp_exam_quoted(exam, file));
+    if (file != where)
+        gp_exam_advice(exam, "%s", section);
+    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        gp_exam_advice(exam, "DeviceAllow=%.*s", (int)strcspn(line, "\n"), line);
+    gp_exam_command(exam, "", "sudo systemctl daemon-reload");
 }
 
 static void open_up(struct gp_exam *exam, const char *unit, const char *lines)
@@ -176,28 +198,24 @@ static void open_up(struct gp_exam *exam, const char *unit, const char *lines)
     bool is_runtime = strncmp(where, "/run/", 5) == 0;
     if (strcmp(exam->machine.distro_id, "nixos") == 0) {
         gp_exam_advice(exam, "in configuration.nix add to DeviceAllow of %s: %s", unit,
-                       on_one_line(exam, lines));
+                       one_line(exam, lines));
         gp_exam_command(exam, "", "sudo nixos-rebuild switch");
     } else if (strstr(where, "/systemd/system.control/") || strstr(where, "/systemd/transient/")) {
         set_property(exam, unit, lines, is_runtime);
     } else {
-        gp_exam_command(exam,
-                        ends_with(unit, ".slice") ? "in [Slice] add the lines below"
-                                                  : "in [Service] add the lines below",
-                        "sudoedit %s", gp_exam_quoted(exam, where));
-        for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n')
-            gp_exam_advice(exam, "DeviceAllow=%.*s", (int)strcspn(line, "\n"), line);
-        gp_exam_command(exam, "", "sudo systemctl daemon-reload");
+        edit(exam, unit, where, lines);
     }
     gp_exam_advice(exam, "then start the programs again; if they still find no GPU, log their user "
                          "out of all sessions, or reboot");
 }
 
+/* A login where nothing is known to want a GPU may be closed for a batch system's sake. */
 static void report(struct gp_exam *exam, const char *settings, const struct victim *victim)
 {
     const char *unit = victim ? victim->unit : settings, *lines;
     const char *path = gp_sandbox_lacks(exam, unit, &lines);
-    gp_exam_report(exam, victim ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    bool is_harmed = victim && strcmp(victim->process, self) != 0;
+    gp_exam_report(exam, is_harmed ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "systemd keeps the programs in %s from the GPUs: it does not allow %s", unit,
                    path);
     show_settings(exam, unit);
@@ -205,12 +223,12 @@ static void report(struct gp_exam *exam, const char *settings, const struct vict
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/cgroup", victim->process), "%s runs in %s",
                          victim->name, victim->shown);
         if (victim->wish)
-            gp_exam_evidence(exam, victim->wish, "%s", victim->words);
+            gp_exam_evidence(exam, victim->wish, "names NVIDIA's runtime");
     }
     gp_exam_why(exam,
                 "Opening the device files fails there with Operation not permitted, whatever their "
                 "modes are: these programs and their containers find no GPU, though others do.%s",
-                victim ? "" : " It may be meant so.");
+                is_harmed ? "" : " It may be meant so.");
     if (gp_slurm_is_there(exam))
         gp_exam_advice(exam, "on this node of Slurm, use GPUs in jobs: srun --gres=gpu:1 …");
     else
@@ -235,14 +253,27 @@ bool gp_slices_apply(struct gp_exam *exam)
            closed_units(exam, units) > 0;
 }
 
-/* On a node of Slurm, users may use GPUs in their jobs alone. */
+static bool is_told(const char *const *told, size_t count, const char *unit)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(told[i], unit) == 0)
+            return true;
+    return false;
+}
+
+/* On a node of Slurm, users may use GPUs in their jobs alone. Settings for "user-.slice" and for
+ * "user-1000.slice" are both of the latter. */
 void gp_slices_check(struct gp_exam *exam)
 {
-    const char *units[MOST];
-    size_t count = closed_units(exam, units);
+    const char *units[MOST], *told[MOST];
+    size_t count = closed_units(exam, units), told_count = 0;
     for (size_t i = 0; i < count; i++) {
         struct victim victim;
         bool is_one = !gp_slurm_is_there(exam) && find_victim(exam, units[i], &victim);
+        const char *unit = is_one ? victim.unit : units[i];
+        if (is_told(told, told_count, unit))
+            continue;
+        told[told_count++] = unit;
         report(exam, units[i], is_one ? &victim : NULL);
     }
 }

@@ -62,6 +62,9 @@ bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes);
  * programs in it, and the values of DeviceAllow= that they need, each with a newline; NULL: they
  * get all. */
 const char *gp_sandbox_lacks(struct gp_exam *exam, const char *unit, const char **ret_lines);
+/* Such values in a row, each between two texts. */
+const char *gp_sandbox_joined(struct gp_exam *exam, const char *lines, const char *before,
+                              const char *after, const char *between);
 
 /* slices.c: likewise of the programs below a slice, or of all programs of a user. */
 bool gp_slices_apply(struct gp_exam *exam);
