@@ -18,6 +18,17 @@ static const char errors[] = "cdi.spec,cdi.management";
 
 static const char *const folders[] = {"/etc/cdi", "/run/cdi", "/var/run/cdi"};
 
+/* Where the files of containerd's, CRI-O's, k3s' and RKE2's configuration are, which may name more
+ * folders. */
+#define K3S "/var/lib/rancher/k3s/agent/etc/containerd"
+#define RKE2 "/var/lib/rancher/rke2/agent/etc/containerd"
+static const char *const configs[] = {
+    "/etc/containerd",     "/etc/containerd/conf.d", "/etc/crio",
+    "/etc/crio/conf.d",    "/etc/crio/crio.conf.d",  K3S,
+    K3S "/config.toml.d",  K3S "/config-v3.toml.d",  RKE2,
+    RKE2 "/config.toml.d", RKE2 "/config-v3.toml.d",
+};
+
 /* ---- what there is ---- */
 
 /* Whether a specification, in YAML or JSON, is of this kind: "kind: nvidia.com/gpu". */
@@ -34,51 +45,100 @@ static bool is_of_kind(const char *text, const char *kind)
     return false;
 }
 
-/* Whether the engines may be configured to search other folders than these. */
-static bool has_other_folders(struct gp_exam *exam)
+/* Whether a specification has a kind; where not all can be read, or an engine searches elsewhere,
+ * that is unknown. Of two answers the higher one holds. */
+enum found { MISSING, UNKNOWN, PRESENT };
+
+static enum found higher(enum found a, enum found b)
 {
-    static const char *const paths[] = {"/etc/containerd/config.toml", "/etc/crio/crio.conf"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
-        const char *text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 18, NULL);
-        const char *at = text ? strstr(text, "cdi_spec_dirs") : NULL;
-        const char *list = at ? gp_exam_text(exam, "%.*s", (int)strcspn(at, "]"), at) : "";
-        for (const char *p = strchr(list, '"'); p; p = strchr(p, '"')) {
-            size_t n = strcspn(++p, "\"");
-            bool is_known = false;
-            for (size_t k = 0; k < GP_ARRAY_LEN(folders); k++)
-                is_known = is_known || gp_lines_is(p, n, folders[k]);
-            if (!is_known)
-                return true;
-            p += n + (p[n] == '"');
-        }
-    }
-    return false;
+    return a > b ? a : b;
 }
 
-/* The first specification of this kind; NULL: there is none, or that cannot be told. */
-static const char *spec_of(struct gp_exam *exam, const char *kind, bool *ret_is_unknown)
+/* Whether a specification in this folder is of this kind. */
+static enum found look_in(struct gp_exam *exam, const char *folder, const char *kind)
 {
     char **names;
-    *ret_is_unknown = false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
-        *ret_is_unknown = *ret_is_unknown || (n < 0 && n != -ENOENT);
-        for (long k = 0; k < n; k++) {
-            const char *path = gp_exam_text(exam, "%s/%s", folders[i], names[k]);
-            const char *text = gp_files_text(&exam->files, &exam->arena, path, 4 << 20, NULL);
-            *ret_is_unknown = *ret_is_unknown || !text;
-            if (text && is_of_kind(text, kind))
-                return path;
-        }
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    enum found found = n < 0 && n != -ENOENT ? UNKNOWN : MISSING;
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *text = gp_files_text(&exam->files, &exam->arena, path, 4 << 20, NULL);
+        if (text && is_of_kind(text, kind))
+            return PRESENT;
+        found = text ? found : UNKNOWN;
     }
-    *ret_is_unknown = *ret_is_unknown || has_other_folders(exam);
-    return NULL;
+    return found;
 }
 
-static bool is_missing(struct gp_exam *exam, const char *kind)
+/* The next text in quotes, before `end`; NULL: there is none. */
+static const char *next_quoted(struct gp_exam *exam, const char **at, const char *end)
 {
-    bool is_unknown;
-    return !spec_of(exam, kind, &is_unknown) && !is_unknown;
+    const char *start = *at + strcspn(*at, "\"'");
+    if (start >= end)
+        return NULL;
+    size_t n = strcspn(start + 1, start[0] == '"' ? "\"" : "'");
+    *at = start + 1 + n + (start[1 + n] != '\0');
+    return gp_exam_text(exam, "%.*s", (int)n, start + 1);
+}
+
+/* Likewise in the folders of a list, cdi_spec_dirs = ["/etc/cdi", '/opt/cdi']. One without the
+ * first of them, for which the remedy is meant, is of somebody who has other plans. */
+static enum found look_in_list(struct gp_exam *exam, const char *list, const char *kind)
+{
+    const char *end = list + strcspn(list, "]"), *folder;
+    enum found found = MISSING;
+    bool is_usual = false;
+    while ((folder = next_quoted(exam, &list, end))) {
+        found = higher(found, folder[0] == '/' ? look_in(exam, folder, kind) : UNKNOWN);
+        is_usual = is_usual || strcmp(folder, folders[0]) == 0;
+    }
+    return is_usual ? found : higher(found, UNKNOWN);
+}
+
+/* What a list of more files of the configuration says: nothing if these are read anyway. */
+static enum found judge_imports(struct gp_exam *exam, const char *list)
+{
+    const char *end = list + strcspn(list, "]"), *path;
+    enum found found = MISSING;
+    while ((path = next_quoted(exam, &list, end))) {
+        bool is_read = false;
+        for (size_t i = 0; i < GP_ARRAY_LEN(configs); i++)
+            is_read = is_read || strncmp(path, configs[i], strlen(configs[i])) == 0;
+        found = is_read ? found : UNKNOWN;
+    }
+    return found;
+}
+
+/* Likewise in the folders that a file of an engine's configuration names. */
+static enum found look_by(struct gp_exam *exam, const char *config, const char *kind)
+{
+    static const char key[] = "cdi_spec_dirs", more[] = "\nimports";
+    const char *text = gp_files_text(&exam->files, &exam->arena, config, 1 << 18, NULL);
+    struct stat st;
+    bool is_folder = !text && gp_files_stat(&exam->files, config, &st) == 0 && S_ISDIR(st.st_mode);
+    enum found found = text || is_folder ? MISSING : UNKNOWN;
+    for (const char *at = text; at && (at = strstr(at, key)); at += sizeof(key) - 1)
+        found = higher(found, look_in_list(exam, at, kind));
+    const char *imports = text ? strstr(text, more) : NULL;
+    return imports ? higher(found, judge_imports(exam, imports)) : found;
+}
+
+/* Likewise in all folders that the engines search. */
+static enum found look_for(struct gp_exam *exam, const char *kind)
+{
+    enum found found = MISSING;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        found = higher(found, look_in(exam, folders[i], kind));
+    for (size_t i = 0; i < GP_ARRAY_LEN(configs) && found != PRESENT; i++) {
+        char **names;
+        long n = gp_files_list(&exam->files, &exam->arena, configs[i], &names);
+        found = higher(found, n < 0 && n != -ENOENT ? UNKNOWN : MISSING);
+        for (long k = 0; k < n; k++) {
+            const char *path = gp_exam_text(exam, "%s/%s", configs[i], names[k]);
+            found = higher(found, look_by(exam, path, kind));
+        }
+    }
+    return found;
 }
 
 /* ---- what is asked for ---- */
@@ -133,11 +193,20 @@ static const char *waiting(struct gp_exam *exam, const char **ret_path)
     return NULL;
 }
 
-/* Whether the Operator's container that writes the specification has run here. */
-static bool has_toolkit_pod(struct gp_exam *exam)
+/* The command that makes a specification. The Operator's own copy is not in the PATH, nor is the
+ * hook next to it that the specification is to call. NULL: there is none. */
+static const char *ctk(struct gp_exam *exam)
 {
-    struct gp_pod_log log;
-    return gp_pod_read_toolkit(exam, &log);
+    static const char hook[] = "/usr/local/nvidia/toolkit/nvidia-cdi-hook";
+    static const char *const programs[] = {"/usr/bin/nvidia-ctk", "/usr/local/bin/nvidia-ctk",
+                                           "/usr/local/nvidia/toolkit/nvidia-ctk", NULL};
+    const char *program = gp_files_first(&exam->files, programs);
+    if (program == programs[0])
+        return "sudo nvidia-ctk cdi generate";
+    bool has_hook = program == programs[2] && gp_files_exist(&exam->files, hook);
+    return program ? gp_exam_text(exam, "sudo %s cdi generate%s%s", program,
+                                  has_hook ? " --nvidia-cdi-hook-path=" : "", has_hook ? hook : "")
+                   : NULL;
 }
 
 /* ---- the findings ---- */
@@ -150,23 +219,23 @@ static void show_missing(struct gp_exam *exam, const char *kind)
         gp_exam_evidence(exam, READY, "missing");
 }
 
+static const char again[] = "make the specification; again after each update of the driver";
+
 /* The Operator's toolkit writes it on each start; where that is not to run, one must do it. */
 static void fix_management(struct gp_exam *exam)
 {
-    static const char *const programs[] = {"/usr/bin/nvidia-ctk",
-                                           "/usr/local/nvidia/toolkit/nvidia-ctk", NULL};
-    const char *program = gp_files_first(&exam->files, programs);
-    if (has_toolkit_pod(exam)) {
-        gp_exam_command(exam, "its log says why it has not written the specification",
-                        "kubectl logs -A -l app=nvidia-container-toolkit-daemonset "
-                        "--all-containers --tail=50");
+    const char *program = ctk(exam);
+    struct gp_pod_log log;
+    if (gp_pod_read_toolkit(exam, &log)) {
+        gp_exam_command(exam, "the toolkit's log says why it has not written the specification",
+                        "sudo tail -n 50 %s", gp_exam_quoted(exam, log.path));
         return;
     }
     if (program) {
-        gp_exam_command(exam, "make the specification; again after each update of the driver",
-                        "sudo %s cdi generate --mode=management --vendor=management.nvidia.com "
+        gp_exam_command(exam, again,
+                        "%s --mode=management --vendor=management.nvidia.com "
                         "--class=gpu --output=/etc/cdi/management.nvidia.com-gpu.yaml",
-                        strcmp(program, programs[0]) == 0 ? "nvidia-ctk" : program);
+                        program);
         gp_exam_advice(exam,
                        "the kubelet then starts the pods by itself; if some still wait for the "
                        "toolkit: sudo touch %s, which is lost at each boot, so have a unit of "
@@ -182,13 +251,21 @@ static void fix_management(struct gp_exam *exam)
                          "Operator's values");
 }
 
+static void fix_gpu(struct gp_exam *exam)
+{
+    const char *program = ctk(exam);
+    if (!program)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
+    gp_exam_command(exam, again, "%s --output=/etc/cdi/nvidia.yaml",
+                    program ? program : "sudo nvidia-ctk cdi generate");
+}
+
 static void fix(struct gp_exam *exam, const char *kind)
 {
     if (strcmp(kind, MANAGEMENT) == 0)
         fix_management(exam);
     else if (strcmp(kind, "nvidia.com/gpu") == 0)
-        gp_exam_command(exam, "make the specification; again after each update of the driver",
-                        "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
+        fix_gpu(exam);
     else
         gp_exam_advice(exam, "NVIDIA's device plugin writes it when it starts: delete its pod on "
                              "this node, which is started again, and see its log");
@@ -212,8 +289,9 @@ static void report(struct gp_exam *exam, const char *kind)
 static void report_waiting(struct gp_exam *exam)
 {
     const char *path, *line = waiting(exam, &path);
-    if (!line || gp_files_exist(&exam->files, READY) || has_toolkit_pod(exam) ||
-        !is_missing(exam, MANAGEMENT))
+    struct gp_pod_log log;
+    if (!line || gp_files_exist(&exam->files, READY) || gp_pod_read_toolkit(exam, &log) ||
+        look_for(exam, MANAGEMENT) != MISSING)
         return;
     gp_exam_report(exam, GP_VERDICT_INFO,
                    "the GPU Operator's pods wait for its toolkit, which has not run on this node");
@@ -234,19 +312,17 @@ bool gp_container_has_asked(struct gp_exam *exam)
 /* Other vendors' kinds may be misspelt, or for nothing on this machine. */
 void gp_container_check_asked(struct gp_exam *exam)
 {
-    static const char *const kinds[] = {MANAGEMENT, "nvidia.com/gpu",
-                                        "k8s.device-plugin.nvidia.com/gpu"};
+    static const char kinds[] = MANAGEMENT ",nvidia.com/gpu,k8s.device-plugin.nvidia.com/gpu";
     const struct gp_log_known *known = refusal(exam);
     const char *kind = known ? kind_in(exam, known->text) : NULL;
-    bool is_ours = false;
-    for (size_t i = 0; kind && i < GP_ARRAY_LEN(kinds); i++)
-        is_ours = is_ours || strcmp(kind, kinds[i]) == 0;
-    bool is_unknown;
-    if (is_ours && is_missing(exam, kind))
-        report(exam, kind);
-    else if (!kind)
+    if (!kind) {
         report_waiting(exam);
-    else if (strcmp(kind, MANAGEMENT) == 0 && spec_of(exam, kind, &is_unknown))
+        return;
+    }
+    enum found found = gp_lines_list_has(kinds, kind) ? look_for(exam, kind) : UNKNOWN;
+    if (found == MISSING)
+        report(exam, kind);
+    else if (found == PRESENT && strcmp(kind, MANAGEMENT) == 0)
         (void)gp_log_known_of(exam, "cdi.management"); /* its toolkit has made it since, as at each
                                                           boot */
 }
