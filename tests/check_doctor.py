@@ -26,7 +26,7 @@ MANAGERS = {
     "openSUSE": "zypper dracut rpm prime-select", "Amazon Linux": "dnf yum dracut rpm",
     "Gentoo": "emerge dracut", "Void": "xbps-install xbps-reconfigure dracut",
 }
-DERIVED = {"Arch": "CachyOS|Manjaro|EndeavourOS|Groovy Arcade", "Ubuntu": "Pop!_OS|Linux Mint|Peppermint", "Debian": "Endless OS|Kali|LMDE|Devuan", "Fedora": "Nobara", "Void": "void,", "openSUSE": "SUSE Linux Enterprise"}
+DERIVED = {"Arch": "CachyOS|Manjaro|EndeavourOS|Groovy Arcade", "Ubuntu": "Pop!_OS|Linux Mint|Peppermint|elementary OS", "Debian": "Endless OS|Kali|LMDE|Devuan", "Fedora": "Nobara", "Void": "void,", "openSUSE": "SUSE Linux Enterprise"}
 ALL_MANAGERS = {word for words in MANAGERS.values() for word in words.split()} | {"yum"}
 
 

@@ -5,6 +5,8 @@
 #include "doctor/checks/driver_wish.h"
 #include "doctor/checks/graphics.h"
 #include "doctor/checks/variable_fix.h"
+#include "doctor/lines.h"
+#include "doctor/readers/boot.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/opencl.h"
@@ -351,16 +353,77 @@ static void check_links(struct gp_exam *exam)
 
 /* ---- the screen ---- */
 
-/* A desktop on a screen of NVIDIA's GPU, and no other GPU that could draw it. */
+/* A screen of NVIDIA's GPU, and no other GPU that could draw what it shows. */
+static bool is_only_screen(const struct gp_machine *m)
+{
+    bool shows = false;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        shows = shows || (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].shows_screen);
+    return shows && m->gpu_count == m->nvidia_count;
+}
+
+/* A desktop on such a screen. */
 static bool has_desktop(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/etc/systemd/system/display-manager.service",
                                         "/etc/X11/default-display-manager", NULL};
-    const struct gp_machine *m = &exam->machine;
-    bool shows = false;
-    for (size_t i = 0; i < m->gpu_count; i++)
-        shows = shows || (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].shows_screen);
-    return shows && m->gpu_count == m->nvidia_count && gp_files_first(&exam->files, paths);
+    return is_only_screen(&exam->machine) && gp_files_first(&exam->files, paths);
+}
+
+/* What the X server that was started last has said of it. */
+struct fallback {
+    const char *where;        /* of its line that NVIDIA's part for it is missing; NULL: none */
+    const char *text, *drawn; /* that line, and the one that OpenGL is on the CPU */
+};
+
+/* Whether it has found no driver of NVIDIA for X and draws on the CPU. A log of before the machine
+ * was started may tell of another driver. */
+static bool find_fallback(struct gp_exam *exam, struct fallback *ret)
+{
+    static const char path[] = "/var/log/Xorg.0.log";
+    size_t size = 0, n;
+    const char *line, *text = gp_boot_is_after(exam, path)
+                                  ? NULL
+                                  : gp_files_tail(&exam->files, &exam->arena, path, 1 << 20, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        const char *words = gp_exam_text(exam, "%.*s", n < 300 ? (int)n : 300, line);
+        if (strstr(words, "(EE) Failed to load module \"nvidia\"")) {
+            ret->where = gp_exam_text(exam, "%s:%zu", path, (size_t)lines.number);
+            ret->text = words;
+        } else if (strstr(words, "GLX: Initialized DRISWRAST")) {
+            ret->drawn = words;
+        }
+    }
+    return ret->where && ret->drawn;
+}
+
+/* Ubuntu's parts of the driver come by one package, without which updates and removals leave some
+ * of them; "": it is installed, or there are no such packages. */
+static const char *whole_driver(struct gp_exam *exam)
+{
+    const char *flavour = gp_driver_flavour(exam);
+    const char *part = gp_exam_text(exam, "libnvidia-compute-%s", flavour);
+    const char *name = gp_exam_text(exam, "nvidia-driver-%s%s", flavour,
+                                    exam->machine.is_driver_open ? "-open" : "");
+    return exam->machine.distro == GP_DISTRO_UBUNTU &&
+                   gp_packages_installed(&exam->files, &exam->arena, part) &&
+                   !gp_packages_installed(&exam->files, &exam->arena, name)
+               ? name
+               : "";
+}
+
+static void fix_desktop(struct gp_exam *exam)
+{
+    const char *whole = whole_driver(exam);
+    if (!whole[0]) {
+        fix_graphics(exam, "nvidia-driver");
+        return;
+    }
+    gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s: not installed", whole);
+    gp_exam_command(exam, "the whole driver, with its parts for X and OpenGL",
+                    "sudo apt install %s", whole);
+    gp_driver_fix_reboot(exam, "");
 }
 
 /* False: it has no desktop that lacks them. */
@@ -368,17 +431,26 @@ static bool check_desktop(struct gp_exam *exam)
 {
     static const char library[] = "libGLX_nvidia.so.0";
     enum { GLVND = 396 };
-    if (gp_version_major(exam->machine.driver) < GLVND || !has_desktop(exam) ||
-        gp_system_has_driver_library(exam, library) || exam->machine.distro == GP_DISTRO_OTHER)
+    const struct gp_machine *m = &exam->machine;
+    struct fallback fallback = {.where = NULL};
+    if (gp_version_major(m->driver) < GLVND || m->distro == GP_DISTRO_OTHER || !is_only_screen(m) ||
+        gp_system_has_driver_library(exam, library))
         return false;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    bool is_seen = find_fallback(exam, &fallback);
+    if (!is_seen && !has_desktop(exam))
+        return false;
+    gp_exam_report(exam, is_seen ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
                    "this desktop draws on the CPU: the driver's libraries for graphics are not "
                    "installed");
     gp_exam_evidence(exam, library, "not in any library directory");
     gp_exam_evidence(exam, gp_install_of(exam)->libraries[0].path, "present");
+    if (is_seen) {
+        gp_exam_evidence(exam, fallback.where, "%s", fallback.text);
+        gp_exam_evidence(exam, "/var/log/Xorg.0.log", "%s", fallback.drawn);
+    }
     gp_exam_why(exam, "Only the driver's part for computing is installed; OpenGL then uses "
                       "llvmpipe, or the screen stays black.");
-    fix_graphics(exam, "nvidia-driver");
+    fix_desktop(exam);
     return true;
 }
 
