@@ -11,11 +11,16 @@ static const char modes[] = "/sys/power/mem_sleep", arguments[] = "/proc/cmdline
                   table[] = "/sys/firmware/acpi/tables/FACP";
 
 /* NVIDIA's driver refuses suspends for reasons of its own: driver.power. */
-bool gp_sleep_applies(struct gp_exam *exam)
+static bool is_made_to_suspend(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     return m->amd_count + m->intel_count > 0 && !m->is_driver_loaded && !m->container &&
            gp_files_exist(&exam->files, modes) && gp_machine_is_laptop(&exam->files);
+}
+
+bool gp_sleep_applies(struct gp_exam *exam)
+{
+    return is_made_to_suspend(exam) || gp_sleep_has_gfxoff_off(exam);
 }
 
 /* What says that the firmware is made for s2idle: its own flag, which root can read, or the driver
@@ -113,7 +118,7 @@ static void fix(struct gp_exam *exam, bool is_argument)
                          "unlocked it there");
 }
 
-void gp_sleep_check(struct gp_exam *exam)
+static void check_mode(struct gp_exam *exam)
 {
     struct attempts attempts = {0};
     char line[4096];
@@ -139,4 +144,11 @@ void gp_sleep_check(struct gp_exam *exam)
                       "the same, by a setting or after a tool such as UMAF has unlocked it, and "
                       "then devices fail to go to sleep.");
     fix(exam, is_argument);
+}
+
+void gp_sleep_check(struct gp_exam *exam)
+{
+    if (is_made_to_suspend(exam))
+        check_mode(exam);
+    gp_sleep_check_gfxoff(exam);
 }

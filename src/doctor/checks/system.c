@@ -340,7 +340,7 @@ const struct gp_check gp_checks_system[] = {
      gp_dcgm_is_there,
      gp_dcgm_check},
     {"system.sleep",
-     "the laptop suspends in the mode that it is made for",
+     "the machine sleeps as deeply as it is made for",
      {NULL},
      gp_sleep_applies,
      gp_sleep_check},

@@ -50,6 +50,10 @@ void gp_dkms_check(struct gp_exam *exam);
 /* sleep_mode.c: laptops that fail to suspend by S3. */
 bool gp_sleep_applies(struct gp_exam *exam);
 void gp_sleep_check(struct gp_exam *exam);
+/* sleep_gfxoff.c: whether amdgpu's gfxoff is turned off; and reports that the machine then does not
+ * sleep deeply. */
+bool gp_sleep_has_gfxoff_off(struct gp_exam *exam);
+void gp_sleep_check_gfxoff(struct gp_exam *exam);
 
 /* groups.c: services whose users may not open the GPUs. */
 bool gp_groups_apply(struct gp_exam *exam);
