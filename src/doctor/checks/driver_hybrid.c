@@ -355,6 +355,86 @@ static const char *without_options(struct gp_exam *exam, const char *home)
     return found;
 }
 
+/* A snap does not see the host's prime-run. */
+static void fix_games(struct gp_exam *exam, bool is_snap)
+{
+    gp_exam_advice(exam,
+                   "in the properties of the game in Steam, launch options: %s "
+                   "__VK_LAYER_NV_optimus=NVIDIA_only %%command%%%s",
+                   offload,
+                   !is_snap && gp_files_exist(&exam->files, "/usr/bin/prime-run")
+                       ? ", or shorter: prime-run %command%"
+                       : "");
+}
+
+/* A game that Steam's snap has installed, rather than Proton or another part of Steam; NULL: none.
+ */
+static const char *game_of_snap(struct gp_exam *exam, const char *home, const char **ret_name)
+{
+    static const char mark[] = "\"name\"";
+    static const char *const parts[] = {"Proton", "Steam Linux Runtime", "Steamworks"};
+    const char *folder =
+        gp_exam_text(exam, "%s/snap/steam/common/.local/share/Steam/steamapps", home);
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *text = strncmp(names[i], "appmanifest_", 12) == 0
+                               ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL)
+                               : NULL;
+        const char *name = text ? strstr(text, mark) : NULL;
+        name = name ? strchr(name + sizeof(mark) - 1, '"') : NULL;
+        bool is_part = !name;
+        for (size_t k = 0; k < GP_ARRAY_LEN(parts) && !is_part; k++)
+            is_part = strncmp(name + 1, parts[k], strlen(parts[k])) == 0;
+        if (is_part)
+            continue;
+        *ret_name = gp_exam_text(exam, "%.*s", (int)strcspn(name + 1, "\"\n"), name + 1);
+        return path;
+    }
+    return NULL;
+}
+
+/* Valve's own entry of the menu asks desktops for the other GPU (PrefersNonDefaultGPU); a snap's
+ * that does not has Steam start on the one of the screen. Nothing shows how it was started last, so
+ * this is no more than a hint. False: it asks, or there is another Steam. */
+static bool report_snap(struct gp_exam *exam, const char *home, const char *options)
+{
+    static const char system_entry[] = "/var/lib/snapd/desktop/applications/steam_steam.desktop",
+                      key[] = "PrefersNonDefaultGPU=true";
+    const char *own = gp_exam_text(exam, "%s/.local/share/applications/steam_steam.desktop", home);
+    const char *entry = gp_files_exist(&exam->files, own) ? own : system_entry, *game;
+    const char *text = gp_files_text(&exam->files, &exam->arena, entry, 1 << 16, NULL);
+    const char *path = text && !has_offload(text) && !entry_of(exam, home, "steam.desktop")
+                           ? game_of_snap(exam, home, &game)
+                           : NULL;
+    if (!path)
+        return false;
+    gp_exam_report(
+        exam, GP_VERDICT_INFO,
+        "Steam's snap does not start games on the NVIDIA GPU: its entry in the menu does "
+        "not ask for PRIME render offload");
+    gp_exam_evidence(exam, entry, "no %s", key);
+    gp_exam_evidence(exam, options, "no launch options for the NVIDIA GPU");
+    gp_exam_evidence(exam, path, "%s", game);
+    show_mode(exam);
+    gp_exam_why(exam, "The other GPU draws the screen, and each program that does not ask for "
+                      "NVIDIA's. Valve's own entry asks the desktop for it.");
+    fix_games(exam, true);
+    if (entry == own)
+        gp_exam_command(exam, "or Steam with all games, from the menu; the original file is kept",
+                        "sed -i.before 's#^Exec=#Exec=env %s #' %s", offload,
+                        gp_exam_quoted(exam, own));
+    else
+        gp_exam_command(exam, "or Steam with all games, from the menu, by a file of your own",
+                        "mkdir -p ~/.local/share/applications && sed 's#^Exec=#Exec=env %s #' %s > "
+                        "~/.local/share/applications/steam_steam.desktop",
+                        offload, system_entry);
+    fix_all(exam);
+    gp_exam_link(exam, "https://github.com/canonical/steam-snap/issues/195");
+    return true;
+}
+
 /* Many play light games so on purpose: no more than a hint. */
 static void check_games(struct gp_exam *exam)
 {
@@ -366,7 +446,8 @@ static void check_games(struct gp_exam *exam)
     look_at(&games, "Factorio", gp_exam_text(exam, "%s/.factorio/factorio-current.log", home),
             "Initialised OpenGL");
     look_at_unity(&games, home);
-    if (!games.last.title || games.is_on_nvidia)
+    if (games.is_on_nvidia || (!games.last.title && report_snap(exam, home, options)) ||
+        !games.last.title)
         return;
     gp_exam_report(
         exam, GP_VERDICT_INFO,
@@ -377,13 +458,7 @@ static void check_games(struct gp_exam *exam)
     show_mode(exam);
     gp_exam_why(exam, "The other GPU draws the screen, and each program that does not ask for "
                       "NVIDIA's. That saves power, and is enough for some games.");
-    gp_exam_advice(exam,
-                   "in the properties of the game in Steam, launch options: %s "
-                   "__VK_LAYER_NV_optimus=NVIDIA_only %%command%%%s",
-                   offload,
-                   gp_files_exist(&exam->files, "/usr/bin/prime-run")
-                       ? ", or shorter: prime-run %command%"
-                       : "");
+    fix_games(exam, false);
     fix_all(exam);
     gp_exam_link(exam, "https://wiki.archlinux.org/title/PRIME#PRIME_render_offload");
 }
