@@ -3,6 +3,7 @@
 
 #include "doctor/checks/framework.h"
 #include "doctor/exam.h"
+#include "doctor/readers/cuda_found.h"
 #include "doctor/readers/ldcache.h"
 #include "doctor/readers/packages.h"
 #include "doctor/readers/pyenv.h"
@@ -32,9 +33,10 @@ static bool is_found(struct gp_exam *exam, const struct gp_pyenv *env, const cha
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
         if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], name)))
             return true;
-    while (gp_search_path_next(&list, ":;", folder))
-        if (folder[0] != '/' ||
-            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
+    while (gp_search_path_next(&list, ":;", folder)) /* an empty one is the working directory */
+        if (folder[0] == '/'
+                ? gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name))
+                : folder[0])
             return true;
     return gp_system_library(exam, "", name) ||
            gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
@@ -144,7 +146,8 @@ static const char *missing_of_provider(struct gp_exam *exam, const struct gp_pye
     return NULL;
 }
 
-/* Another version of a library, "libcudnn.so.9" for "libcudnn.so.8"; "": none is seen. */
+/* Another version of a library, "libcudnn.so.9" for "libcudnn.so.8", in the system's directories or
+ * in those of CUDA; "": none is seen. */
 static const char *other_version(struct gp_exam *exam, const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -154,7 +157,8 @@ static const char *other_version(struct gp_exam *exam, const char *name)
         if (i != number && gp_system_library(exam, "", other))
             return other;
     }
-    return "";
+    const char *of_toolkit = gp_library_other(exam, name);
+    return of_toolkit && gp_files_exist(&exam->files, of_toolkit) ? of_toolkit : "";
 }
 
 /* Each JetPack has its CUDA and cuDNN; wheels of ONNX Runtime are built for one. */
@@ -177,8 +181,12 @@ static void check_onnx(struct gp_exam *exam, const struct gp_pyenv *env)
         gp_exam_command(exam, "CUDA and cuDNN of this JetPack", "sudo apt install nvidia-jetpack");
         return;
     }
-    gp_exam_advice(exam, "remove onnxruntime-gpu, and install the wheel that is built for this "
-                         "JetPack, by its CUDA and Python, from the index below; or build it here");
+    const struct gp_toolkit_found *toolkit = gp_toolkit_used(gp_toolkits_of(exam));
+    const char *cuda = toolkit ? toolkit->version : "";
+    gp_exam_advice(exam,
+                   "remove onnxruntime-gpu, and install the wheel that is built for this "
+                   "JetPack%s and this Python, from the index below; or build it here",
+                   cuda[0] ? gp_exam_text(exam, " (CUDA %s)", cuda) : "");
     gp_exam_link(exam, "https://pypi.jetson-ai-lab.io/");
 }
 
