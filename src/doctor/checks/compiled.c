@@ -225,8 +225,7 @@ static const char *cuda_of(struct gp_exam *exam, const char *name)
                        : gp_exam_text(exam, "%u.%u", major, gp_version_minor(version));
 }
 
-/* Packages that catch the error of their modules' import, and compute without their kernels. */
-static bool is_catching(const char *name)
+bool gp_compiled_is_spare(const char *name)
 {
     static const char *const names[] = {"torchao", "xformers",        "auto-gptq",
                                         "autoawq", "autoawq-kernels", "apex"};
@@ -260,7 +259,7 @@ static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
         return false; /* it may be left over */
     c->is_owned = known == GP_PYOWNER_FOUND;
     /* What setup.py has installed is in an egg, where pip lists no files. */
-    c->is_spare = c->is_owned ? is_catching(c->owner.name) : !strstr(c->path, ".egg/");
+    c->is_spare = c->is_owned ? gp_compiled_is_spare(c->owner.name) : !strstr(c->path, ".egg/");
     if (!c->is_owned)
         c->owner = (struct gp_pypackage){.name = c->top, .version = "", .entry = c->path};
     bool is_left = c->is_owned && gp_pymodule_is_left(exam, env, &c->owner, c->path);
@@ -334,8 +333,8 @@ static void fix_mmcv(struct gp_exam *exam, const struct gp_pyenv *env,
                          "toolkit; what uses it may need another version: its page says which");
 }
 
-static void fix_extension(struct gp_exam *exam, const struct gp_pyenv *env,
-                          const struct gp_pypackage *package, const struct gp_torch *torch)
+void gp_compiled_fix(struct gp_exam *exam, const struct gp_pyenv *env,
+                     const struct gp_pypackage *package, const struct gp_torch *torch)
 {
     static const char *const pyg[] = {"torch-scatter", "torch-sparse", "torch-cluster",
                                       "torch-spline-conv", "pyg-lib"};
@@ -516,7 +515,7 @@ static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struc
                            "PyTorch and CUDA",
                            other->owner.name);
         else if (other->is_torch)
-            fix_extension(exam, env, &other->owner, torch);
+            gp_compiled_fix(exam, env, &other->owner, torch);
         else
             fix_other(exam, env, other);
     }

@@ -562,6 +562,8 @@ void gp_check_python_others(struct gp_exam *exam)
             gp_check_bitsandbytes(exam, env, &torch);
         }
         gp_check_compiled(exam, env, has_torch ? &torch : NULL);
+        if (has_torch)
+            gp_check_compiled_symbols(exam, env, &torch);
     }
     if (packages == 0 && (!exam->last || exam->last->check != exam->check))
         report_none(exam);

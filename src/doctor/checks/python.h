@@ -124,6 +124,16 @@ void gp_check_plaidml(struct gp_exam *exam, const struct gp_pyenv *env);
 void gp_check_compiled(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch);
 
+/* Parts of it: whether a package catches the error of its modules' import, and computes without
+ * their kernels; a fix: its build for the installed PyTorch. */
+bool gp_compiled_is_spare(const char *name);
+void gp_compiled_fix(struct gp_exam *exam, const struct gp_pyenv *env,
+                     const struct gp_pypackage *package, const struct gp_torch *torch);
+
+/* compiled_symbol.c: compiled modules that take functions from PyTorch which it does not have */
+void gp_check_compiled_symbols(struct gp_exam *exam, const struct gp_pyenv *env,
+                               const struct gp_torch *torch);
+
 /* extensions.c: extensions of PyTorch that were compiled for another one */
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch);

@@ -183,11 +183,14 @@ bool gp_elf_is_path_first(const struct gp_elf *shared)
     return is_first;
 }
 
-/* The name of a symbol that is defined in the library, or is not; "": it is of the other kind. */
+/* The name of a symbol that is defined in the library, or is to be found elsewhere; "": it is of
+ * the other kind, or may be missing. */
 static const char *symbol(const struct gp_elf *shared, size_t index, bool is_defined)
 {
     const Elf64_Sym *symbols = shared->symbols, *s = &symbols[index];
-    return (s->st_shndx != SHN_UNDEF) == is_defined && s->st_name < shared->strings_size
+    bool is_spare = !is_defined && ELF64_ST_BIND(s->st_info) == STB_WEAK;
+    return (s->st_shndx != SHN_UNDEF) == is_defined && !is_spare &&
+                   s->st_name < shared->strings_size
                ? shared->strings + s->st_name
                : "";
 }

@@ -1,0 +1,150 @@
+/* Compiled modules that take functions from PyTorch which the installed one does not have: they
+ * were compiled for another release, or for another C++ ABI. */
+#include "doctor/checks/framework.h"
+#include "doctor/checks/python.h"
+#include "doctor/exam.h"
+#include "doctor/readers/pyenv.h"
+#include "doctor/readers/pymodules.h"
+#include "doctor/readers/pypackage.h"
+#include "doctor/readers/shared.h"
+#include "doctor/readers/torch.h"
+
+#include <string.h>
+
+enum { PACKAGES_MAX = 32, MODULES_MAX = 128 };
+
+/* PyTorch's libraries that are small enough to be searched, and what only they define: other names
+ * of the same namespace are also in libtorch_cpu.so. C++ names begin with their namespaces. */
+enum library { OF_C10, OF_CUDA, OF_HIP, LIBRARIES };
+
+static const char *const files[LIBRARIES] = {"libc10.so", "libc10_cuda.so", "libc10_hip.so"};
+
+static const struct {
+    enum library library;
+    const char *start;
+} names[] = {
+    {OF_CUDA, "_ZN3c104cuda"},
+    {OF_HIP, "_ZN3c103hip"},
+    {OF_C10, "_ZN3c105ErrorC"},
+    {OF_C10, "_ZN3c106detail14torchCheckFail"},
+    {OF_C10, "_ZN3c106detail23torchInternalAssertFail"},
+    {OF_C10, "_ZN3c1015SmallVectorBase"},
+    {OF_C10, "_ZNK3c1010TensorImpl"},
+    {OF_C10, "_ZN3c1010TensorImpl"},
+    {OF_C10, "_ZNK3c106SymInt"},
+    {OF_C10, "_ZN3c107Warning"},
+};
+
+/* The modules of a package. */
+struct lacking {
+    const char *top, *path; /* NULL: none lacks a function */
+    const char *name;
+    enum library library;
+    bool has_whole; /* another one has all */
+};
+
+struct scan {
+    struct gp_exam *exam;
+    struct gp_elf torch[LIBRARIES];
+    bool is_read[LIBRARIES];
+    struct lacking list[PACKAGES_MAX];
+    size_t count, modules;
+};
+
+static struct lacking *package_of(struct scan *s, const char *top)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->list[i].top, top) == 0)
+            return &s->list[i];
+    if (s->count == PACKAGES_MAX)
+        return NULL;
+    s->list[s->count] = (struct lacking){.top = gp_exam_text(s->exam, "%s", top)};
+    return &s->list[s->count++];
+}
+
+/* Whether it loads one of PyTorch's libraries: another one's functions may come from elsewhere. */
+static bool is_of_torch(const struct gp_elf *shared)
+{
+    const char *name;
+    size_t from = 0;
+    while ((name = gp_elf_needed(shared, &from)))
+        if (gp_pylibrary_of(name) == GP_PYLIBRARY_TORCH)
+            return true;
+    return false;
+}
+
+static void look_at(void *data, const struct gp_pymodule *module)
+{
+    struct scan *s = data;
+    struct lacking *package = is_of_torch(module->shared) ? package_of(s, module->top) : NULL;
+    struct gp_arena scratch = {0};
+    struct gp_elf shared;
+    if (!package || s->modules++ >= MODULES_MAX)
+        return;
+    if (gp_elf_read(&shared, &s->exam->files, &scratch, module->path) && shared.symbols) {
+        const char *name = NULL;
+        for (size_t i = 0; i < GP_ARRAY_LEN(names) && !name; i++) {
+            enum library library = names[i].library;
+            name = s->is_read[library] ? gp_elf_lacks(&shared, names[i].start, &s->torch[library])
+                                       : NULL;
+            if (name && !package->path) {
+                package->path = gp_exam_text(s->exam, "%s", module->path);
+                package->name = gp_exam_text(s->exam, "%s", name);
+                package->library = library;
+            }
+        }
+        package->has_whole = package->has_whole || !name;
+    }
+    gp_arena_fini(&scratch);
+}
+
+static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
+                   const struct lacking *l, const struct gp_pypackage *owner)
+{
+    bool is_caught = gp_compiled_is_spare(owner->name) || l->has_whole;
+    gp_exam_report(exam, is_caught ? GP_VERDICT_INFO : gp_pyenv_verdict(env, false),
+                   "%s %s in %s was compiled for another PyTorch than %s, which is installed",
+                   owner->name, owner->version, env->prefix, torch->version);
+    gp_exam_evidence(exam, l->path, "needs the function %s", l->name);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/torch/lib/%s", env->site, files[l->library]),
+                     "does not have it");
+    gp_exam_why(exam, "%s: \"undefined symbol: %s\".",
+                is_caught ? "Its import can fail, and then it computes without its own kernels"
+                          : "The import fails",
+                l->name);
+    gp_compiled_fix(exam, env, owner, torch);
+    if (strcmp(owner->name, "flash-attn") == 0 && torch->cuda[0]) {
+        gp_exam_advice(exam, "if that wheel has the same fault: put "
+                             "FLASH_ATTENTION_FORCE_BUILD=TRUE before the command, which then "
+                             "compiles it here");
+        gp_exam_link(exam, "https://github.com/Dao-AILab/flash-attention/releases");
+    }
+}
+
+void gp_check_compiled_symbols(struct gp_exam *exam, const struct gp_pyenv *env,
+                               const struct gp_torch *torch)
+{
+    struct scan *s = gp_arena_alloc(&exam->arena, 1, sizeof(*s));
+    size_t budget = 256 << 20; /* bytes of the packages' lists of files */
+    bool is_any = false;
+    if (!s)
+        return;
+    s->exam = exam;
+    for (size_t i = 0; i < LIBRARIES; i++) {
+        const char *path = gp_exam_text(exam, "%s/torch/lib/%s", env->site, files[i]);
+        s->is_read[i] =
+            gp_elf_read(&s->torch[i], &exam->files, &exam->arena, path) && s->torch[i].symbols;
+        is_any = is_any || s->is_read[i];
+    }
+    if (is_any)
+        gp_pymodules_visit(exam, env, look_at, s);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct lacking *l = &s->list[i];
+        struct gp_pypackage owner;
+        /* What no package lists may be left over. */
+        if (l->path && gp_pymodule_owner(exam, env, l->top, &budget, &owner) == GP_PYOWNER_FOUND &&
+            !gp_pymodule_is_left(exam, env, &owner, l->path) &&
+            !gp_python_is_reported(exam, env, owner.name))
+            report(exam, env, torch, l, &owner);
+    }
+}
