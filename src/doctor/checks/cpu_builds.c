@@ -173,10 +173,27 @@ static const struct {
     {"mxnet", "MXNet", NULL, "mxnet-cu", NULL, false, NULL, origin_of_mxnet},
     {"dgl", "DGL", NULL, "dgl-cu", "dgl -f https://data.dgl.ai/wheels/cu121/repo.html", true},
     {"llama-cpp-python", "llama-cpp-python", "llama_cpp/lib/libggml-cuda.so", NULL,
-     "--no-cache-dir llama-cpp-python --extra-index-url "
+     "--no-cache-dir --prefer-binary llama-cpp-python --extra-index-url "
      "https://abetlen.github.io/llama-cpp-python/whl/cu124",
      true},
 };
+
+/* Why a build for CUDA did not come about, although the user may have asked for one. The finished
+ * build needs no compiler. */
+static void show_old_nvcc(struct gp_exam *exam, const struct gp_pyenv *env,
+                          const struct gp_pypackage *package)
+{
+    const char *source, *old = gp_llama_old_nvcc(exam, &source);
+    if (!old)
+        return;
+    gp_exam_evidence(exam, source, "CUDA %s, whose nvcc is too old to compile it", old);
+    gp_exam_why(exam,
+                "pip compiles it for the CPU unless CMAKE_ARGS says otherwise, and with the nvcc "
+                "of CUDA %s its build for CUDA fails.",
+                old);
+    gp_exam_advice(exam, "or, to compile it here:");
+    gp_llama_build(exam, env, package->version);
+}
 
 /* Only in the user's own environment; others than frameworks only where no framework may be what
  * uses the GPU. */
@@ -225,6 +242,8 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
                     : cpu_only[i].remedy ? cpu_only[i].remedy
                     : mxnet              ? mxnet
                                          : "mxnet-cu112");
+        if (library)
+            show_old_nvcc(exam, env, package);
         if (!cpu_only[i].remedy && !mxnet)
             gp_exam_advice(exam, "it needs the libraries of CUDA 11.2 and cuDNN 8, which it does "
                                  "not contain");

@@ -90,14 +90,49 @@ static const char *usable_cuda(struct gp_exam *exam)
     return ceiling && gp_version_compare(ceiling, last) < 0 ? ceiling : last;
 }
 
-static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
+/* Those before 11.6 do not compile the headers of GCC 11, and do not know -arch=native; users name
+ * 11.7 as the first with which it builds. */
+static const char oldest_cuda[] = "11.7";
+
+const char *gp_llama_old_nvcc(struct gp_exam *exam, const char **ret_source)
+{
+    const struct gp_toolkit_found *used = gp_toolkit_used(gp_toolkits_of(exam));
+    bool is_old = used && used->has_compiler && used->version[0] &&
+                  gp_version_compare(used->version, oldest_cuda) < 0 &&
+                  gp_version_compare(usable_cuda(exam), oldest_cuda) >= 0;
+    if (is_old)
+        *ret_source = used->source;
+    return is_old ? used->version : NULL;
+}
+
+/* A toolkit with which it builds, whichever is in PATH; NULL: there is none. */
+static const struct gp_toolkit_found *fit_toolkit(struct gp_exam *exam)
+{
+    const struct gp_toolkits *toolkits = gp_toolkits_of(exam);
+    for (size_t i = 0; i < toolkits->count; i++) {
+        const struct gp_toolkit_found *t = &toolkits->list[i];
+        if (t->has_compiler && gp_version_compare(t->version, oldest_cuda) >= 0 &&
+            gp_version_major(t->version) <= gp_version_major(usable_cuda(exam)))
+            return t;
+    }
+    return NULL;
+}
+
+void gp_llama_build(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
 {
     const struct gp_toolkits *toolkits = gp_toolkits_of(exam);
     const struct gp_toolkit_found *toolkit = gp_toolkit_used(toolkits);
+    const char *source, *old = gp_llama_old_nvcc(exam, &source);
+    const struct gp_toolkit_found *fit = old ? fit_toolkit(exam) : NULL;
     bool has_compiler = toolkits->nvcc[0] || (toolkit && toolkit->has_compiler);
-    if (!has_compiler) {
+    if (fit) {
+        gp_exam_command(exam, "the build must find this nvcc", "export PATH=%s/bin:$PATH",
+                        gp_exam_quoted(exam, fit->path));
+    } else if (!has_compiler || old) {
         const char *cuda = usable_cuda(exam);
-        gp_exam_advice(exam, "install the toolkit of CUDA %s:", cuda);
+        gp_exam_advice(exam, "install the toolkit of CUDA %s%s:", cuda,
+                       old ? gp_exam_text(exam, ", as that of CUDA %s is too old for it", old)
+                           : "");
         gp_cuda_fix_toolkit(exam, cuda);
         gp_exam_command(exam, "the build must find nvcc",
                         "export PATH=/usr/local/cuda-%u.%u/bin:$PATH", gp_version_major(cuda),
@@ -129,6 +164,6 @@ void gp_check_llama_python(struct gp_exam *exam, const struct gp_pyenv *env)
                      is_meant ? ", but one for computing on the CPU" : "");
     gp_exam_why(exam, "pip builds it for the CPU unless CMAKE_ARGS says otherwise: it ignores "
                       "n_gpu_layers, and the model stays in host memory.");
-    mend(exam, env, package->version);
+    gp_llama_build(exam, env, package->version);
     gp_exam_link(exam, page);
 }
