@@ -427,5 +427,10 @@ const struct gp_check gp_checks_amd[] = {
      {"amd.driver"},
      gp_amd_has_old_queries,
      gp_amd_check_queries},
+    {"amd.flatpak",
+     "programs from Flatpak have a ROCm",
+     {"amd.kfd", "amd.permission"},
+     gp_amd_has_flatpak,
+     gp_amd_check_flatpak},
     {0},
 };

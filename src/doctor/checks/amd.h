@@ -57,6 +57,10 @@ void gp_amd_check_queries(struct gp_exam *exam);
  * that. */
 void gp_amd_suspect_gfxoff(struct gp_exam *exam, const char *bus_id);
 
+/* amd_flatpak.c: programs in a sandbox without ROCm. */
+bool gp_amd_has_flatpak(struct gp_exam *exam);
+void gp_amd_check_flatpak(struct gp_exam *exam);
+
 /* amd_speed.c: settings that keep the clocks low. */
 void gp_amd_check_speed(struct gp_exam *exam);
 
