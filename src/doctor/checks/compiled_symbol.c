@@ -14,17 +14,17 @@
 enum { PACKAGES_MAX = 32, MODULES_MAX = 128 };
 
 /* PyTorch's libraries that are small enough to be searched, and what only they define: other names
- * of the same namespace are also in libtorch_cpu.so. C++ names begin with their namespaces. */
-enum library { OF_C10, OF_CUDA, OF_HIP, LIBRARIES };
+ * of the same namespace are also in libtorch_cpu.so, and those of c10::hip also in libtorch_hip.so.
+ * C++ names begin with their namespaces. */
+enum library { OF_C10, OF_CUDA, LIBRARIES };
 
-static const char *const files[LIBRARIES] = {"libc10.so", "libc10_cuda.so", "libc10_hip.so"};
+static const char *const files[LIBRARIES] = {"libc10.so", "libc10_cuda.so"};
 
 static const struct {
     enum library library;
     const char *start;
 } names[] = {
     {OF_CUDA, "_ZN3c104cuda"},
-    {OF_HIP, "_ZN3c103hip"},
     {OF_C10, "_ZN3c105ErrorC"},
     {OF_C10, "_ZN3c106detail14torchCheckFail"},
     {OF_C10, "_ZN3c106detail23torchInternalAssertFail"},
