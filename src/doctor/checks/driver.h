@@ -162,6 +162,12 @@ void gp_driver_check_egl(struct gp_exam *exam);
 /* driver_xwayland.c: a part of driver.params, for a session of Wayland on NVIDIA's GPU */
 void gp_driver_check_xwayland(struct gp_exam *exam);
 
+/* driver_resume.c: whether the driver's script for suspending runs, if enabled, for a driver that
+ * does not need it; how to turn it off; and reports a machine that hangs with it when it wakes. */
+bool gp_driver_has_vain_hooks(struct gp_exam *exam);
+void gp_driver_fix_hooks(struct gp_exam *exam);
+void gp_driver_check_resume(struct gp_exam *exam);
+
 /* driver_hybrid.c: a part of driver.params, for a screen on another GPU than NVIDIA's. */
 void gp_driver_check_hybrid(struct gp_exam *exam);
 

@@ -217,28 +217,12 @@ static const char *never_ended(struct gp_exam *exam, const struct gp_syslog *log
     return start && last && boots <= BOOTS_MOST && is_long(exam, start, last) ? start : NULL;
 }
 
-/* Without its script the kernel tells the driver of a suspend, which saves what it needs. */
-static void fix_hanging(struct gp_exam *exam)
-{
-    static const char *const hooks[] = {"/usr/lib/systemd/system-sleep/nvidia",
-                                        "/lib/systemd/system-sleep/nvidia", NULL};
-    const char *hook = gp_files_first(&exam->files, hooks);
-    gp_exam_command(exam, "the driver then suspends by the kernel's callbacks, as by default",
-                    "sudo systemctl disable nvidia-suspend nvidia-resume nvidia-hibernate");
-    if (hook)
-        gp_exam_command(exam, "it runs the same script; an update of the driver enables it again",
-                        "sudo chmod -x %s", hook);
-}
-
 /* The services are for a driver that preserves GPU memory; some packages enable them without that.
  * Where they hang, they are not needed. */
-static bool report_hanging(struct gp_exam *exam, const char *params_path, const char *params)
+static bool report_hanging(struct gp_exam *exam, const char *params_path)
 {
-    static const char script[] = "/usr/bin/nvidia-sleep.sh",
-                      unset[] = "PreserveVideoMemoryAllocations: 0";
-    const char *text = gp_files_text(&exam->files, &exam->arena, script, 1 << 16, NULL);
-    if (!params || !strstr(params, unset) || exam->machine.is_driver_open ||
-        strstr(params, "UseKernelSuspendNotifiers: 1") || (text && strstr(text, "\nexit 0")))
+    static const char unset[] = "PreserveVideoMemoryAllocations: 0";
+    if (!gp_driver_has_vain_hooks(exam))
         return false;
     struct gp_syslog logs[GP_SYSLOGS];
     size_t count = gp_syslogs(exam, "init.scope", logs);
@@ -257,7 +241,7 @@ static bool report_hanging(struct gp_exam *exam, const char *params_path, const 
         gp_exam_why(exam, "Its script, nvidia-sleep.sh, switches to another console and back. It "
                           "is only needed for a driver that preserves GPU memory, which this one "
                           "is not set to do.");
-        fix_hanging(exam);
+        gp_driver_fix_hooks(exam);
         return true;
     }
     return false;
@@ -385,7 +369,7 @@ static void check_suspend(struct gp_exam *exam)
     bool is_kept = params && (!strstr(params, "PreserveVideoMemoryAllocations: 0") ||
                               strstr(params, "UseKernelSuspendNotifiers: 1"));
     if (gp_driver_report_restore(exam) || report_no_units(exam, path, params) ||
-        report_hanging(exam, path, params) || !was_suspended(exam, &where, &text))
+        report_hanging(exam, path) || !was_suspended(exam, &where, &text))
         return;
     const struct gp_log_known *failed = gp_driver_cuda_lost(exam);
     if (!failed && (!params || is_kept || report_picture(exam, path, where, text) ||
@@ -493,7 +477,10 @@ static void check_boost(struct gp_exam *exam)
 
 void gp_driver_check_power(struct gp_exam *exam)
 {
+    const struct gp_finding *before = exam->last;
     check_suspend(exam);
+    if (exam->last == before)
+        gp_driver_check_resume(exam);
     check_boost(exam);
     gp_driver_check_rtd3(exam);
 }
