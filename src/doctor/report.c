@@ -154,6 +154,15 @@ void gp_doctor_add_tables(struct gp_strbuf *sb)
     gp_strbuf_fini(&line);
 }
 
+/* Whether there is a note with a remedy: it is no problem for most. */
+static bool has_note(const struct gp_exam *exam)
+{
+    const struct gp_finding *f = exam->findings;
+    while (f && !(f->verdict == GP_VERDICT_INFO && !f->is_empty && f->fixes))
+        f = f->next;
+    return f;
+}
+
 /* No problem was found. */
 static void add_what_next(struct gp_strbuf *sb, const struct gp_exam *exam)
 {
@@ -164,7 +173,8 @@ static void add_what_next(struct gp_strbuf *sb, const struct gp_exam *exam)
     enum gp_presence presence = gp_exam_presence(exam);
     if (presence == GP_PRESENCE_SOME)
         gp_strbuf_addf(sb,
-                       "If a program fails all the same: gpulse%s explain \"its error message\"\n",
+                       "If a program fails all the same%sgpulse%s explain \"its error message\"\n",
+                       has_note(exam) ? ", see what info says above, or ask:\n" : ": ",
                        exam->files.is_here  ? ""
                        : exam->is_simulated ? " --sim NAME"
                                             : " --root DIR");
