@@ -446,6 +446,15 @@ static const struct gp_remedy_other others[] = {
     {"alpine", GP_REMEDY_INSTALL_DRIVER_OPEN, ALPINE, NULL},
     {"alpine", GP_REMEDY_INSTALL_DRIVER_580, ALPINE, NULL},
     {"alpine", GP_REMEDY_INSTALL_DRIVER_470, ALPINE, NULL},
+    {"talos", GP_REMEDY_FABRIC_MANAGER,
+     "build an image whose system extensions with the driver (nonfree-kmod-nvidia or "
+     "nvidia-open-gpu-kernel-modules, nvidia-container-toolkit) and nvidia-fabricmanager have one "
+     "and the same version of the driver, and upgrade to it: talosctl upgrade --image …",
+     NULL},
+    {"nixos", GP_REMEDY_FABRIC_MANAGER,
+     "set hardware.nvidia.datacenter.enable = true; in the configuration: it has the driver and "
+     "the fabric manager in one version",
+     "sudo nixos-rebuild switch"},
     {"talos", GP_REMEDY_NEWER_KERNEL,
      "upgrade to a newer release of Talos, which brings its kernel: talosctl upgrade --image …",
      NULL},

@@ -15,8 +15,12 @@
 
 /* ---- the fabric manager ---- */
 
-static const char program[] = "/usr/bin/nv-fabricmanager";
-static const char log_path[] = "/var/log/fabricmanager.log";
+/* Of packages, of Talos' system extension, and of NixOS. */
+static const char *const programs[] = {"/usr/bin/nv-fabricmanager",
+                                       "/usr/local/bin/nv-fabricmanager",
+                                       "/run/current-system/sw/bin/nv-fabricmanager", NULL};
+static const char *const log_paths[] = {"/var/log/fabricmanager.log",
+                                        "/var/log/ext-nvidia-fabricmanager.log", NULL};
 static const char unit[] =
     "/etc/systemd/system/multi-user.target.wants/nvidia-fabricmanager.service";
 static const char mask[] = "/etc/systemd/system/nvidia-fabricmanager.service";
@@ -55,7 +59,7 @@ static bool is_needless(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     return m->is_pci_readable && m->nvidia_count > 0 && m->nvswitch_count == 0 &&
            count_fifth(m) == 0 && !gp_machine_is_virtual(&exam->files) &&
-           gp_files_exist(&exam->files, program) &&
+           gp_files_first(&exam->files, programs) &&
            (gp_log_known_of(exam, no_switch) || gp_files_exist(&exam->files, unit));
 }
 
@@ -72,16 +76,39 @@ static bool is_running(struct gp_exam *exam)
             gp_files_exist(&exam->files, "/run/nvidia-fabricmanager/nv-fabricmanager.pid"));
 }
 
-/* The version in dpkg's database; "" if unknown. */
-static const char *package_version(struct gp_exam *exam)
+static bool is_talos(const struct gp_exam *exam)
+{
+    return strcmp(exam->machine.distro_id, "talos") == 0;
+}
+
+static const char extensions[] = "/etc/extensions.yaml";
+
+/* The version of Talos' system extension with it, of "name: nvidia-fabricmanager-production" and
+ * "version: 535.183.06" in the list of them; "": it has none. */
+static const char *extension_version(struct gp_exam *exam)
+{
+    static const char name[] = "name: nvidia-fabricmanager", version[] = "version: ";
+    const char *text = gp_files_text(&exam->files, &exam->arena, extensions, 1 << 16, NULL);
+    const char *at = text ? strstr(text, name) : NULL;
+    at = at ? strstr(at, version) : NULL;
+    if (!at)
+        return "";
+    at += sizeof(version) - 1;
+    return gp_exam_text(exam, "%.*s", (int)strspn(at, "0123456789."), at);
+}
+
+/* The version in dpkg's database, or of the extension; "" if unknown. */
+static const char *package_version(struct gp_exam *exam, const char **ret_where)
 {
     static const char *const words[] = {"nvidia-fabricmanager", NULL};
     struct gp_package *packages;
     long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    *ret_where = "/var/lib/dpkg/status";
     for (long i = 0; i < n; i++)
         if (strcmp(packages[i].state, "installed") == 0 && !strstr(packages[i].name, "-dev"))
             return packages[i].version;
-    return "";
+    *ret_where = extensions;
+    return extension_version(exam);
 }
 
 /* The last line of its log with one of these words, in the exam's arena; NULL: none. */
@@ -91,7 +118,8 @@ static const char *last_words(struct gp_exam *exam)
                                         "aborting", "don't match", "NV_WARN_NOTHING_TO_DO"};
     enum { TAIL = 64 << 10, LINE = 400 };
     size_t length = 0, n;
-    const char *text = gp_files_tail(&exam->files, &exam->arena, log_path, TAIL, &length);
+    const char *path = gp_files_first(&exam->files, log_paths);
+    const char *text = path ? gp_files_tail(&exam->files, &exam->arena, path, TAIL, &length) : NULL;
     const char *line, *found = NULL;
     struct gp_lines lines = gp_lines_of(text ? text : "", length);
     while (gp_lines_next(&lines, &line, &n))
@@ -114,6 +142,10 @@ static void propose_package(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     const char *package = package_for(exam);
+    if (gp_remedy_other(m->distro_id, GP_REMEDY_FABRIC_MANAGER)) {
+        gp_exam_remedy(exam, GP_REMEDY_FABRIC_MANAGER, NULL, NULL);
+        return;
+    }
     if (m->distro == GP_DISTRO_OTHER || m->distro == GP_DISTRO_ARCH) {
         gp_exam_advice(exam,
                        "install the fabric manager, in exactly the driver's version%s%s: %s of "
@@ -192,6 +224,12 @@ static void propose_both(struct gp_exam *exam, const char *version, bool is_only
 static void propose_same(struct gp_exam *exam, const char *version)
 {
     const bool is_only = is_mostly_without(exam->machine.driver);
+    if (is_talos(exam)) { /* its images have the driver and the manager */
+        gp_exam_remedy(exam, GP_REMEDY_FABRIC_MANAGER, NULL, NULL);
+        if (is_only)
+            gp_exam_advice(exam, "both of a production or long-term branch");
+        return;
+    }
     if (!is_only)
         propose_package(exam);
     propose_both(exam, version, is_only);
@@ -201,9 +239,15 @@ static const char why[] =
     "Without it the GPUs behind the NVSwitch do not form a fabric: CUDA fails with error 802, "
     "system not yet initialized, although nvidia-smi reports no problem.";
 
+static void show_words(struct gp_exam *exam, const char *words)
+{
+    if (words)
+        gp_exam_evidence(exam, gp_files_first(&exam->files, log_paths), "%s", words);
+}
+
 static void report_stopped(struct gp_exam *exam)
 {
-    const char *words = last_words(exam);
+    const char *words = last_words(exam), *where;
     char target[GP_PATH_SIZE];
     const bool is_masked =
         gp_files_link(&exam->files, mask, target) && strcmp(target, "/dev/null") == 0;
@@ -216,13 +260,18 @@ static void report_stopped(struct gp_exam *exam)
     gp_exam_evidence(exam, "/proc", "no process nv-fabricmanager");
     if (is_masked)
         gp_exam_evidence(exam, mask, "masked: nothing can start it");
-    else if (!gp_files_exist(&exam->files, unit))
+    else if (!is_talos(exam) && !gp_files_exist(&exam->files, unit))
         gp_exam_evidence(exam, unit, "missing: it is not started at boot");
-    if (words)
-        gp_exam_evidence(exam, log_path, "%s", words);
+    show_words(exam, words);
     gp_exam_why(exam, "%s", why);
     if (is_other) {
-        propose_same(exam, package_version(exam));
+        propose_same(exam, package_version(exam, &where));
+        return;
+    }
+    if (is_talos(exam)) {
+        gp_exam_command(exam, "why it has ended", "talosctl logs ext-nvidia-fabricmanager");
+        gp_exam_command(exam, "when that is mended",
+                        "talosctl service ext-nvidia-fabricmanager restart");
         return;
     }
     if (is_masked)
@@ -250,8 +299,7 @@ static bool report_subnet_manager(struct gp_exam *exam)
             return false;
     gp_exam_report(exam, GP_VERDICT_FAIL, "the NVLink subnet manager (NVLSM) is not installed");
     gp_exam_evidence(exam, paths[0], "missing");
-    if (words)
-        gp_exam_evidence(exam, log_path, "%s", words);
+    show_words(exam, words);
     gp_exam_why(exam,
                 "On boards with NVLink 5 the fabric manager reaches the NVSwitches through it; "
                 "without it the GPUs do not form a fabric, and CUDA fails with error 802.");
@@ -283,47 +331,65 @@ static void report_needless(struct gp_exam *exam)
     gp_exam_command(exam, "", "sudo systemctl disable --now nvidia-fabricmanager");
 }
 
+static void report_missing(struct gp_exam *exam, const char *version)
+{
+    const size_t switches = exam->machine.nvswitch_count;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is not installed");
+    gp_exam_evidence(exam, programs[is_talos(exam) ? 1 : 0], "missing");
+    if (switches > 0)
+        gp_exam_evidence(exam, "/sys/bus/pci/devices", "%zu NVSwitch%s", switches,
+                         switches == 1 ? "" : "es");
+    gp_exam_why(exam, "%s", why);
+    propose_package(exam);
+    if (is_mostly_without(exam->machine.driver) && !is_talos(exam))
+        propose_both(exam, version, false);
+}
+
+static void report_other_version(struct gp_exam *exam, const char *version, const char *where)
+{
+    const char *driver = exam->machine.driver;
+    const char *words = last_words(exam);
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the fabric manager and the driver have different versions");
+    gp_exam_evidence(exam, where, "nvidia-fabricmanager %s", version);
+    gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", driver);
+    if (where == extensions)
+        show_words(exam, words);
+    gp_exam_why(exam, "It refuses to run with any other version, even from the same branch.%s",
+                is_mostly_without(driver)
+                    ? gp_exam_text(exam,
+                                   " Few versions of branch %u, which is for new features, "
+                                   "have one.",
+                                   gp_version_major(driver))
+                    : "");
+    propose_same(exam, version);
+    if (gp_install_of(exam)->run_trace[0]) /* updates do not change the driver with it */
+        gp_exam_command(exam, "keep updates from changing it alone", "sudo apt-mark hold %s",
+                        package_for(exam));
+}
+
+/* Of a package's version the beginning is the driver's. */
+static bool is_other_version(const char *version, const char *driver)
+{
+    const size_t n = strlen(driver);
+    return version[0] && n > 0 &&
+           (strncmp(version, driver, n) != 0 || (version[n] && strchr("0123456789.", version[n])));
+}
+
 void gp_health_run_manager(struct gp_exam *exam)
 {
+    const char *where;
     if (!has_switches(exam)) {
         report_needless(exam);
         return;
     }
-    const char *driver = exam->machine.driver;
-    const char *version = package_version(exam);
-    size_t n = strlen(driver);
-    if (!gp_files_exist(&exam->files, program)) {
-        gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is not installed");
-        gp_exam_evidence(exam, program, "missing");
-        if (exam->machine.nvswitch_count > 0)
-            gp_exam_evidence(exam, "/sys/bus/pci/devices", "%zu NVSwitch%s",
-                             exam->machine.nvswitch_count,
-                             exam->machine.nvswitch_count == 1 ? "" : "es");
-        gp_exam_why(exam, "%s", why);
-        propose_package(exam);
-        if (is_mostly_without(driver))
-            propose_both(exam, version, false);
-    } else if (version[0] && n > 0 &&
-               (strncmp(version, driver, n) != 0 ||
-                (version[n] && strchr("0123456789.", version[n])))) {
-        gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "the fabric manager and the driver have different versions");
-        gp_exam_evidence(exam, "/var/lib/dpkg/status", "nvidia-fabricmanager %s", version);
-        gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", driver);
-        gp_exam_why(exam, "It refuses to run with any other version, even from the same branch.%s",
-                    is_mostly_without(driver)
-                        ? gp_exam_text(exam,
-                                       " Few versions of branch %u, which is for new features, "
-                                       "have one.",
-                                       gp_version_major(driver))
-                        : "");
-        propose_same(exam, version);
-        if (gp_install_of(exam)->run_trace[0]) /* updates do not change the driver with it */
-            gp_exam_command(exam, "keep updates from changing it alone", "sudo apt-mark hold %s",
-                            package_for(exam));
-    } else if (report_subnet_manager(exam)) {
-        return;
-    } else if (!is_running(exam)) {
+    const char *version = package_version(exam, &where);
+    if (!gp_files_first(&exam->files, programs)) {
+        if (!is_running(exam)) /* else it is that of a container with the driver */
+            report_missing(exam, version);
+    } else if (is_other_version(version, exam->machine.driver)) {
+        report_other_version(exam, version, where);
+    } else if (!report_subnet_manager(exam) && !is_running(exam)) {
         report_stopped(exam);
     }
 }
