@@ -244,34 +244,6 @@ static void check_permission(struct gp_exam *exam)
     gp_access_propose(exam, &access, path);
 }
 
-/* Before this version the runtime finds no GPU on newer kernels (intel/compute-runtime#710); Ubuntu
- * has mended its own. */
-static void report_runtime(struct gp_exam *exam)
-{
-    static const char *const words[] = {"intel-compute-runtime", "intel-opencl-icd", NULL};
-    static const char first[] = "24.13", kernel[] = "6.8";
-    struct gp_package *packages;
-    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < count; i++) {
-        const struct gp_package *p = &packages[i];
-        if (strcmp(p->state, "installed") != 0 || strstr(p->version, "ubuntu") ||
-            gp_version_compare(p->version, first) >= 0 ||
-            gp_version_compare(exam->machine.kernel, kernel) < 0)
-            continue;
-        gp_exam_report(exam, GP_VERDICT_WARN,
-                       "Intel's compute runtime %s finds no GPU on kernel %s and newer", p->version,
-                       kernel);
-        gp_exam_evidence(exam, "package", "%s %s; %s or newer finds it", p->name, p->version,
-                         first);
-        gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", exam->machine.kernel);
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
-        gp_exam_advice(exam, "or, until it is updated: export NEOReadDebugKeys=1 "
-                             "OverrideGpuAddressSpace=48");
-        gp_exam_link(exam, "https://github.com/intel/compute-runtime/issues/710");
-        return;
-    }
-}
-
 /* The name of a GPU that is newer than a version of the runtime; NULL: none, or unknown. */
 static const char *newer_model(const struct gp_exam *exam, const char *runtime)
 {
@@ -353,7 +325,7 @@ void gp_intel_check_compute(struct gp_exam *exam)
     bool has_zero = gp_system_library(exam, "", "libze_intel_gpu.so.1");
     bool has_cl = gp_intel_has_opencl(exam);
     if (has_zero && has_cl) {
-        report_runtime(exam);
+        gp_intel_report_lost_runtime(exam);
         return;
     }
     const char *user = user_of(exam, !has_cl);

@@ -14,6 +14,9 @@ void gp_intel_check_compute(struct gp_exam *exam);
  * none. */
 bool gp_intel_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
+/* Reports a compute runtime that finds no GPU on the running kernel, as that is newer. */
+void gp_intel_report_lost_runtime(struct gp_exam *exam);
+
 /* The compute runtime, if it is too new for GPUs before 2020, and the package or file that says so;
  * NULL: it is not, or that is unknown. */
 const char *gp_intel_new_runtime(struct gp_exam *exam, const char **ret_where);

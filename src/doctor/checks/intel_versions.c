@@ -1,6 +1,7 @@
 /* Versions of the kernel and of the compute runtime that some Intel GPUs cannot use. */
 #include "doctor/checks/intel.h"
 
+#include "doctor/checks/log_show.h"
 #include "doctor/checks/unbound.h"
 #include "doctor/exam.h"
 #include "doctor/readers/kernel_config.h"
@@ -10,6 +11,55 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- the compute runtime on a newer kernel ---- */
+
+/* Before the first version the runtime finds no GPU on kernels from the second on
+ * (intel/compute-runtime#710). */
+static const char known_from[] = "24.13", unknown_kernel[] = "6.8";
+
+/* The package of such a runtime; NULL: there is none. Ubuntu has mended its own. */
+static const struct gp_package *lost_runtime(struct gp_exam *exam)
+{
+    static const char *const words[] = {"intel-compute-runtime", "intel-opencl-icd", NULL};
+    struct gp_package *packages;
+    if (gp_version_compare(exam->machine.kernel, unknown_kernel) < 0 ||
+        !gp_system_library(exam, "", "libze_intel_gpu.so.1") || !gp_intel_has_opencl(exam))
+        return NULL;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < count; i++)
+        if (strcmp(packages[i].state, "installed") == 0 && !strstr(packages[i].version, "ubuntu") &&
+            gp_version_compare(packages[i].version, known_from) < 0)
+            return &packages[i];
+    return NULL;
+}
+
+void gp_intel_report_lost_runtime(struct gp_exam *exam)
+{
+    const struct gp_package *p = lost_runtime(exam);
+    if (!p)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Intel's compute runtime %s finds no GPU on kernel %s and newer", p->version,
+                   unknown_kernel);
+    gp_exam_evidence(exam, "package", "%s %s; %s or newer finds it", p->name, p->version,
+                     known_from);
+    gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", exam->machine.kernel);
+    if (exam->machine.container) {
+        gp_exam_advice(exam, "use a newer image (or mod of it), or install a newer runtime in this "
+                             "one, from Intel's own repository or the page below");
+        gp_exam_advice(exam, "or, until it is updated, start the container with the variables "
+                             "NEOReadDebugKeys=1 and OverrideGpuAddressSpace=48 (Docker: -e, or "
+                             "environment: in Compose)");
+    } else {
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
+        gp_exam_advice(exam, "or, until it is updated: export NEOReadDebugKeys=1 "
+                             "OverrideGpuAddressSpace=48");
+    }
+    gp_exam_link(exam, exam->machine.container
+                           ? "https://github.com/intel/compute-runtime/releases"
+                           : "https://github.com/intel/compute-runtime/issues/710");
+}
 
 /* ---- kernels ---- */
 
@@ -36,10 +86,14 @@ bool gp_intel_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *g
             gp_version_compare(kernel, regressions[i].mended) >= 0 ||
             gp_unbound_has_backport(exam, modules))
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN,
+        const struct gp_log_line *hang = gp_log_find_for(exam, GP_KMSG_INTEL_HANG, gpu->bus_id);
+        /* a runtime that finds no GPU fails first: nothing computes on it, or hangs */
+        gp_exam_report(exam, !hang && lost_runtime(exam) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
                        "kernel %s has a fault in %s with which Intel GPU %s hangs", kernel,
                        regressions[i].driver, gpu->bus_id);
         gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", kernel);
+        if (hang)
+            gp_log_show_line(exam, hang);
         gp_exam_why(exam,
                     "From Linux %s on programs that compute or transcode video wait forever, or "
                     "the log reports GPU HANG; %s is the first of its series without it.",

@@ -89,6 +89,11 @@ static void update(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 
 void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *kernel)
 {
+    if (exam->machine.container) { /* it has the kernel of the host, not of its own system */
+        gp_exam_advice(exam, "on the host: install a newer kernel%s%s%s", kernel[0] ? ", " : "",
+                       kernel, kernel[0] ? " or newer" : "");
+        return;
+    }
     if (report_release(exam, kernel))
         return;
     update(exam, gpu);
