@@ -101,6 +101,14 @@ void gp_container_check_compose(struct gp_exam *exam);
 bool gp_container_has_singularity(struct gp_exam *exam);
 void gp_container_check_singularity(struct gp_exam *exam);
 
+/* container_nvlist.c: whether Apptainer's --nv passes all of the driver's libraries through */
+bool gp_container_has_nvlist(struct gp_exam *exam);
+void gp_container_check_nvlist(struct gp_exam *exam);
+
+/* container_preload.c: what is loaded into the toolkit's programs, too */
+bool gp_container_has_preload(struct gp_exam *exam);
+void gp_container_check_preload(struct gp_exam *exam);
+
 /* container_plugin.c: reports that no device plugin runs on this node of Kubernetes, `service` is
  * that of k3s or RKE2, or NULL; false: one runs, or that is unknown */
 bool gp_container_report_plugin(struct gp_exam *exam, const char *service, bool is_default);
