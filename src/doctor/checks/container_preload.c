@@ -56,10 +56,13 @@ bool gp_container_has_preload(struct gp_exam *exam)
     return gp_container_is_host(exam) && gp_container_has_toolkit(exam) && first_library(exam)[0];
 }
 
-static void propose_removal(struct gp_exam *exam, size_t i)
+static void propose_removal(struct gp_exam *exam, size_t i, bool is_logged)
 {
     const bool is_apt = gp_machine_has_apt(&exam->machine);
-    gp_exam_command(exam, gp_exam_text(exam, "without %s; %s", known[i].name, known[i].without),
+    gp_exam_command(exam,
+                    gp_exam_text(exam, "%swithout %s; %s",
+                                 is_logged ? "" : "if containers fail with that error: ",
+                                 known[i].name, known[i].without),
                     "sudo sed -i '/%s/d' %s", known[i].mark, list_path);
     for (size_t p = 0; p < GP_ARRAY_LEN(known[i].packages) && is_apt; p++)
         if (gp_packages_installed(&exam->files, &exam->arena, known[i].packages[p]))
@@ -92,7 +95,7 @@ void gp_container_check_preload(struct gp_exam *exam)
                       "nvidia-container-cli asks the driver: \"driver rpc error: failed to process "
                       "request\", though nvidia-smi works.");
     if (is_known) {
-        propose_removal(exam, i);
+        propose_removal(exam, i, is_logged);
         gp_exam_link(exam, "https://github.com/NVIDIA/nvidia-container-toolkit/issues/556");
     } else {
         gp_exam_advice(exam, "if the host's nvidia-smi works: find out what has added the library, "
