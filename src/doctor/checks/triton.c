@@ -2,6 +2,7 @@
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
 #include "doctor/exam.h"
+#include "doctor/readers/homes.h"
 #include "doctor/readers/ldcache.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
@@ -105,12 +106,18 @@ static void check_release(struct gp_exam *exam, const struct gp_pyenv *env)
 }
 
 /* The package that compiles with Triton, without requiring it: it comes with PyTorch. vLLM does so
- * for each model since its engine V1. NULL: none. */
+ * for each model since its engine V1; cuEquivariance's operators for PyTorch have kernels in it
+ * (NVIDIA/cuEquivariance#165). NULL: none. */
 static const struct gp_pypackage *known_user(const struct gp_pyenv *env)
 {
     static const struct {
         const char *name, *first;
-    } users[] = {{"vllm", "0.8"}, {"sglang", "0.1"}, {"unsloth", "2024"}};
+    } users[] = {{"vllm", "0.8"},
+                 {"sglang", "0.1"},
+                 {"unsloth", "2024"},
+                 {"sageattention", "1"},
+                 {"cuequivariance-ops-torch-cu12", "0.4"},
+                 {"cuequivariance-ops-torch-cu13", "0.4"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(users); i++) {
         const struct gp_pypackage *package = gp_pyenv_package(env, users[i].name);
         if (package && gp_version_compare(package->version, users[i].first) >= 0)
@@ -136,6 +143,30 @@ static const struct gp_pypackage *user_of(struct gp_exam *exam, const struct gp_
     return NULL;
 }
 
+/* A cache of Triton in a home directory without the helper that it compiles first: it was started
+ * there, and could not link it. A helper in any of them was linked with the name, or with a
+ * directory that a shell gave. NULL: none. */
+static const char *failed_cache(struct gp_exam *exam)
+{
+    static const char helper[] = "cuda_utils.";
+    const struct gp_homes *homes = gp_homes_of(exam);
+    const char *failed = NULL;
+    for (size_t i = 0; i < homes->count; i++) {
+        const char *cache = gp_exam_text(exam, "%s/.triton/cache", homes->list[i]);
+        char **keys, **names;
+        long n = gp_files_list(&exam->files, &exam->arena, cache, &keys);
+        for (long k = 0; k < n; k++) {
+            long m = gp_files_list(&exam->files, &exam->arena,
+                                   gp_exam_text(exam, "%s/%s", cache, keys[k]), &names);
+            for (long f = 0; f < m; f++)
+                if (strncmp(names[f], helper, sizeof(helper) - 1) == 0)
+                    return NULL;
+        }
+        failed = n >= 0 && !failed ? cache : failed;
+    }
+    return failed;
+}
+
 /* What compiles with Triton here; NULL: nothing is known to. It comes with each PyTorch, and most
  * programs do without. */
 static const char *use_of(struct gp_exam *exam, const struct gp_pyenv *env, const char **ret_words)
@@ -148,7 +179,13 @@ static const char *use_of(struct gp_exam *exam, const struct gp_pyenv *env, cons
     if (package)
         *ret_words =
             gp_exam_text(exam, "%s %s", package->entry, known ? *ret_words : "requires triton");
-    return package ? env->site : gp_project_program(exam, env, words);
+    if (package)
+        return env->site;
+    const char *program = gp_project_program(exam, env, words);
+    const char *cache = program ? NULL : failed_cache(exam);
+    if (cache)
+        *ret_words = "Triton was started, and has no helper there";
+    return program ? program : cache;
 }
 
 void gp_check_triton(struct gp_exam *exam)
