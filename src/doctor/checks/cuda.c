@@ -155,7 +155,8 @@ static void run_toolkits(struct gp_exam *exam)
             "no CUDA toolkit is installed; it is needed to build programs, not to run them");
         return;
     }
-    gp_exam_report(exam, GP_VERDICT_OK, "CUDA toolkits: %zu", all->count);
+    if (!gp_cuda_torch_remark(exam))
+        gp_exam_report(exam, GP_VERDICT_OK, "CUDA toolkits: %zu", all->count);
     for (size_t i = 0; i < all->count; i++)
         gp_exam_evidence(exam, all->list[i].source, "%s%s", words_of(exam, &all->list[i]),
                          all->list[i].is_on_path ? ", nvcc is in PATH" : "");

@@ -8,8 +8,10 @@ struct gp_exam;
 struct gp_nvidia;
 struct gp_torch;
 
-void gp_check_cuda_host(struct gp_exam *exam);       /* part of cuda.toolkits */
-void gp_check_cuda_torch(struct gp_exam *exam);      /* likewise */
+void gp_check_cuda_host(struct gp_exam *exam);  /* part of cuda.toolkits */
+void gp_check_cuda_torch(struct gp_exam *exam); /* likewise */
+/* What passes, but is the cause if something was to be compiled for PyTorch; false: nothing. */
+bool gp_cuda_torch_remark(struct gp_exam *exam);
 void gp_check_cuda_place(struct gp_exam *exam);      /* likewise */
 void gp_check_cuda_unsearched(struct gp_exam *exam); /* likewise */
 void gp_check_cuda_llamafile(struct gp_exam *exam);  /* likewise */

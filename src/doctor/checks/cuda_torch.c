@@ -47,11 +47,30 @@ static const char *source_tree(struct gp_exam *exam)
     return setup && (is_built_with || strstr(setup, "CUDAExtension")) ? folder : NULL;
 }
 
-/* A program that uses DeepSpeed, which compiles its operators when they are first used; NULL. */
+/* Whether DeepSpeed was installed with operators that are compiled: "installed_ops={'async_io':
+ * True".
+ */
+static bool has_operators(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char key[] = "installed_ops=";
+    const char *line =
+        strstr(gp_pyenv_text(exam, env, "deepspeed/git_version_info_installed.py"), key);
+    return line && memmem(line, strcspn(line, "\n"), ": True", 6);
+}
+
+/* A program that uses DeepSpeed, which compiles its operators when they are first used, or a script
+ * that starts one with it; NULL. */
 static const char *deepspeed_user(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const char name[] = "deepspeed";
-    return gp_pyenv_package(env, name) ? gp_project_program_with(exam, env, name, false) : NULL;
+    static const char *const starts[] = {"\ndeepspeed ", "--deepspeed", "--use_deepspeed",
+                                         "deepspeed --", NULL};
+    const char *skip = gp_machine_variable(&exam->machine, "DS_SKIP_CUDA_CHECK");
+    if (!gp_pyenv_package(env, name) || (skip && strcmp(skip, "1") == 0) ||
+        has_operators(exam, env))
+        return NULL;
+    const char *program = gp_project_program_with(exam, env, name, false);
+    return program ? program : gp_project_script(exam, env, starts);
 }
 
 /* The toolkit that PyTorch builds extensions with, and what makes it so; NULL: there is none, or
@@ -105,23 +124,17 @@ static const struct gp_toolkit_found *fitting_toolkit(const struct gp_toolkits *
     return fitting;
 }
 
-/* PyTorch compares the major versions, and refuses another one. */
-static void report_other(struct gp_exam *exam, const struct gp_toolkits *all,
-                         const struct gp_torch *torch)
+static bool is_other(const struct gp_toolkit_found *used, const struct gp_torch *torch)
 {
-    const char *where, *words;
-    const struct gp_toolkit_found *used = builder(exam, all, torch->env, &where, &words);
+    return used && used->version[0] &&
+           gp_version_major(used->version) != gp_version_major(torch->cuda);
+}
+
+/* Both of one CUDA. */
+static void fix_other(struct gp_exam *exam, const struct gp_toolkits *all,
+                      const struct gp_torch *torch, const struct gp_toolkit_found *used)
+{
     const struct gp_toolkit_found *fitting = fitting_toolkit(all, torch->cuda);
-    if (!used || !used->version[0] ||
-        gp_version_major(used->version) == gp_version_major(torch->cuda))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%s CUDA %s, but PyTorch was built for CUDA %s",
-                   where[0] == '/' ? "nvcc is of" : "CUDA_HOME is", used->version, torch->cuda);
-    gp_exam_evidence(exam, where, "%s", words);
-    gp_exam_evidence(exam, used->source, "CUDA %s", used->version);
-    gp_exam_assignments(exam, "CUDA_HOME");
-    gp_exam_why(exam, "PyTorch refuses to build extensions with it: \"The detected CUDA version "
-                      "mismatches the version that was used to compile PyTorch\".");
     if (fitting) {
         gp_exam_command(exam, gp_exam_text(exam, "build with CUDA %s", fitting->version),
                         "export CUDA_HOME=%s", gp_exam_quoted(exam, fitting->path));
@@ -130,6 +143,44 @@ static void report_other(struct gp_exam *exam, const struct gp_toolkits *all,
     gp_exam_advice(exam, "install CUDA %s, and point CUDA_HOME at it:", torch->cuda);
     gp_cuda_fix_toolkit(exam, torch->cuda);
     propose_release(exam, torch, used);
+}
+
+/* PyTorch compares the major versions, and refuses another one. */
+static void report_other(struct gp_exam *exam, const struct gp_toolkits *all,
+                         const struct gp_torch *torch)
+{
+    const char *where, *words;
+    const struct gp_toolkit_found *used = builder(exam, all, torch->env, &where, &words);
+    if (!is_other(used, torch))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s CUDA %s, but PyTorch was built for CUDA %s",
+                   where[0] == '/' ? "nvcc is of" : "CUDA_HOME is", used->version, torch->cuda);
+    gp_exam_evidence(exam, where, "%s", words);
+    gp_exam_evidence(exam, used->source, "CUDA %s", used->version);
+    gp_exam_assignments(exam, "CUDA_HOME");
+    bool is_deepspeed = strstr(words, "DeepSpeed");
+    gp_exam_why(exam, "%s refuses to build %s with it: \"%s\".",
+                is_deepspeed ? "DeepSpeed" : "PyTorch",
+                is_deepspeed ? "its operators" : "extensions",
+                is_deepspeed ? "CUDAMismatchException"
+                             : "The detected CUDA version mismatches the version that was used to "
+                               "compile PyTorch");
+    fix_other(exam, all, torch, used);
+}
+
+bool gp_cuda_torch_remark(struct gp_exam *exam)
+{
+    const struct gp_toolkits *all = gp_toolkits_of(exam);
+    const struct gp_toolkit_found *used = gp_toolkit_used(all);
+    struct gp_torch torch;
+    if (!used || !used->has_compiler || !gp_cuda_torch(exam, &torch) || !is_other(used, &torch))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_OK,
+                   "nvcc is of CUDA %s and PyTorch of CUDA %s, which matters only to what is "
+                   "compiled for PyTorch",
+                   used->version, torch.cuda);
+    fix_other(exam, all, &torch, used);
+    return true;
 }
 
 /* A toolkit that builds do not find, because nothing leads to its directory. */

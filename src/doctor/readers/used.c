@@ -218,10 +218,10 @@ static void read_file(struct project *project, const char *file, bool is_program
     gp_arena_fini(&scratch);
 }
 
-static bool is_program_name(const char *name)
+static bool has_ending(const char *name, const char *ending)
 {
-    size_t length = strlen(name);
-    return length > 3 && strcmp(name + length - 3, ".py") == 0;
+    size_t length = strlen(name), n = strlen(ending);
+    return length > n && strcmp(name + length - n, ending) == 0;
 }
 
 /* The programs of a project say more than its requirements, which may name what is needed only for
@@ -239,7 +239,7 @@ static void read_project(struct gp_exam *exam, const char *folder, struct uses *
     for (long i = 0; i < n; i++) {
         if (snprintf(path, sizeof(path), "%s/%s", folder, entries[i]) >= GP_PATH_SIZE)
             continue;
-        if (is_program_name(entries[i]) && project.count < PROGRAMS_MAX &&
+        if (has_ending(entries[i], ".py") && project.count < PROGRAMS_MAX &&
             strcmp(entries[i], "setup.py") != 0)
             add_program(&project, path);
         for (size_t k = 0; k < GP_ARRAY_LEN(lists); k++)
@@ -256,6 +256,7 @@ static void read_project(struct gp_exam *exam, const char *folder, struct uses *
 struct texts {
     struct gp_exam *exam;
     const char *const *words;
+    const char *ending;        /* of the programs' names */
     bool is_firm;              /* lines that leave the choice to the machine do not count */
     size_t left, folders_left; /* programs and folders that may still be read */
 };
@@ -360,7 +361,7 @@ static const char *search(struct texts *t, const char *folder, unsigned depth)
     long n = gp_files_list(&t->exam->files, &scratch, folder, &entries);
     size_t folders = 0;
     for (long i = 0; i < n && !found && t->left > 0; i++)
-        if (is_program_name(entries[i]) &&
+        if (has_ending(entries[i], t->ending) &&
             snprintf(path, sizeof(path), "%s/%s", folder, entries[i]) < GP_PATH_SIZE) {
             t->left--;
             found = has_text(t, path) ? gp_exam_text(t->exam, "%s", path) : NULL;
@@ -407,12 +408,12 @@ static const char *project_of_shell(struct gp_exam *exam, const struct gp_pyenv 
 }
 
 static const char *find_program(struct gp_exam *exam, const struct gp_pyenv *env,
-                                const char *const *words, bool is_firm)
+                                const char *const *words, const char *ending, bool is_firm)
 {
     enum { PROGRAMS_MAX = 400, FOLDERS_MAX = 2000, DEPTH = 4 };
     const char *const folders[] = {project_of_shell(exam, env), project_around(exam, env)};
     const char *home = gp_machine_variable(&exam->machine, "HOME"), *found = NULL;
-    struct texts t = {exam, words, is_firm, PROGRAMS_MAX, FOLDERS_MAX};
+    struct texts t = {exam, words, ending, is_firm, PROGRAMS_MAX, FOLDERS_MAX};
     for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
         if (folders[i]) /* a home directory has many projects */
             found = search(&t, folders[i], home && strcmp(home, folders[i]) == 0 ? 0 : DEPTH);
@@ -422,13 +423,19 @@ static const char *find_program(struct gp_exam *exam, const struct gp_pyenv *env
 const char *gp_project_program(struct gp_exam *exam, const struct gp_pyenv *env,
                                const char *const *words)
 {
-    return find_program(exam, env, words, false);
+    return find_program(exam, env, words, ".py", false);
+}
+
+const char *gp_project_script(struct gp_exam *exam, const struct gp_pyenv *env,
+                              const char *const *words)
+{
+    return find_program(exam, env, words, ".sh", false);
 }
 
 const char *gp_project_program_with(struct gp_exam *exam, const struct gp_pyenv *env,
                                     const char *word, bool is_firm)
 {
-    return find_program(exam, env, (const char *const[]){word, NULL}, is_firm);
+    return find_program(exam, env, (const char *const[]){word, NULL}, ".py", is_firm);
 }
 
 /* ---- the frameworks of a project ---- */

@@ -27,8 +27,12 @@ size_t gp_pyenv_frameworks(const struct gp_pyenv *env);
 const char *gp_project_program(struct gp_exam *exam, const struct gp_pyenv *env,
                                const char *const *words);
 
-/* Likewise of one text; with is_firm only where the program wants it: in no comment, and not only
- * on machines that have it. */
+/* Likewise a shell script of the project. */
+const char *gp_project_script(struct gp_exam *exam, const struct gp_pyenv *env,
+                              const char *const *words);
+
+/* Likewise a program with one text; with is_firm only where the program wants it: in no comment,
+ * and not only on machines that have it. */
 const char *gp_project_program_with(struct gp_exam *exam, const struct gp_pyenv *env,
                                     const char *word, bool is_firm);
 
