@@ -1,6 +1,7 @@
 #include "doctor/version.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The next number of a version; *text moves past it and its dot; 0 at the end. */
 static unsigned long next_number(const char **text)
@@ -34,4 +35,10 @@ unsigned gp_version_minor(const char *version)
 {
     (void)next_number(&version);
     return (unsigned)next_number(&version);
+}
+
+bool gp_version_is_between(const char *version)
+{
+    const char *end = version + strspn(version, "0123456789.");
+    return *end && *end != '+' && strncmp(end, "post", 4) != 0;
 }

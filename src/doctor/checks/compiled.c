@@ -271,8 +271,9 @@ static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
 /* Packages that pip builds from the source in PyPI for what is installed. */
 static bool is_built_by_pip(const char *name)
 {
-    static const char *const names[] = {"flash-attn", "causal-conv1d", "mamba-ssm",   "deepspeed",
-                                        "pycuda",     "torch-scatter", "torch-sparse"};
+    static const char *const names[] = {"flash-attn",   "causal-conv1d", "mamba-ssm",
+                                        "deepspeed",    "pycuda",        "torch-scatter",
+                                        "torch-sparse", "torch-cluster", "torch-spline-conv"};
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -285,6 +286,7 @@ static const struct {
 } sources[] = {
     {"detectron2", "git+https://github.com/facebookresearch/detectron2.git"},
     {"pytorch3d", "git+https://github.com/facebookresearch/pytorch3d.git"},
+    {"pyg-lib", "git+https://github.com/pyg-team/pyg-lib.git"},
 };
 
 static const char *source_of(const struct gp_pypackage *package)
@@ -295,14 +297,15 @@ static const char *source_of(const struct gp_pypackage *package)
     return NULL;
 }
 
-static void build_again(struct gp_exam *exam, const struct gp_pyenv *env,
-                        const struct gp_pypackage *package)
+void gp_compiled_again(struct gp_exam *exam, const struct gp_pyenv *env,
+                       const struct gp_pypackage *package)
 {
     static const char options[] = "--no-deps --no-build-isolation --no-cache-dir";
     const char *source = source_of(package);
     const char *what = source ? gp_exam_quoted(exam, source)
                        : is_built_by_pip(package->name)
-                           ? gp_exam_text(exam, "%s==%s", package->name, package->version)
+                           ? gp_exam_text(exam, "%s==%.*s", package->name,
+                                          (int)strcspn(package->version, "+"), package->version)
                            : NULL;
     if (what) {
         gp_exam_pip(exam, env, GP_PIP_AGAIN,
@@ -346,14 +349,14 @@ void gp_compiled_fix(struct gp_exam *exam, const struct gp_pyenv *env,
         gp_exam_advice(exam, "install the build of %s for PyTorch %s", name, torch->version);
     else if (strcmp(name, "mmcv") == 0 || strcmp(name, "mmcv-full") == 0)
         fix_mmcv(exam, env, package, torch);
-    else if (is_pyg)
+    else if (is_pyg && !gp_version_is_between(torch->version))
         gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for this PyTorch",
                     gp_exam_text(exam, "--no-deps %s -f %s", name, gp_torch_pyg_page(exam, torch)));
     else if (strcmp(name, "torchvision") == 0 || strcmp(name, "torchaudio") == 0)
         gp_exam_torch(exam, env, "all of them for the same CUDA",
                       gp_torch_release(exam, torch->version), gp_torch_index(exam, torch->cuda));
     else
-        build_again(exam, env, package);
+        gp_compiled_again(exam, env, package);
 }
 
 /* CuPy's wheel for a CUDA; before 11.2 there is one for each. */
@@ -387,7 +390,7 @@ static void fix_other(struct gp_exam *exam, const struct gp_pyenv *env, const st
         gp_exam_advice(exam, "install the CUDA that it is built for%s%s", cuda[0] ? ": " : "",
                        cuda);
     } else {
-        build_again(exam, env, &c->owner);
+        gp_compiled_again(exam, env, &c->owner);
     }
 }
 

@@ -327,7 +327,9 @@ static void check_suffix(struct gp_exam *exam, const struct gp_pyenv *env,
                                "undefined symbol, or a library that cannot be opened.");
     bool is_of_pyg =
         strncmp(package->name, "torch-", 6) == 0 || strcmp(package->name, "pyg-lib") == 0;
-    if (is_of_pyg)
+    if (is_of_pyg && gp_version_is_between(torch->version))
+        gp_compiled_again(exam, env, package);
+    else if (is_of_pyg)
         gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for this PyTorch",
                     gp_exam_text(exam, "--no-deps %s -f %s", package->name,
                                  gp_torch_pyg_page(exam, torch)));

@@ -96,15 +96,6 @@ static void fix_pin(struct gp_exam *exam, const struct gp_pyenv *env, const stru
                                  (int)strcspn(package->version, "+"), package->version));
 }
 
-/* Whether it was built from a source between releases: "2.6.0a0+ecf3bae", "0.24.0.dev20250901". The
- * numbers of two such packages that fit each other can be those of two releases, as in NVIDIA's
- * images. */
-static bool is_between(const char *version)
-{
-    const char *end = version + strspn(version, "0123456789.");
-    return *end && *end != '+' && strncmp(end, "post", 4) != 0;
-}
-
 /* The PyTorch of a torchvision or torchaudio whose metadata do not name it: 0.22.1 is for 2.7, and
  * 0.14 for 1.13; torchaudio has PyTorch's own numbers since 2.0. "": unknown. */
 static const char *torch_of(struct gp_exam *exam, const struct gp_torch *torch,
@@ -114,7 +105,7 @@ static const char *torch_of(struct gp_exam *exam, const struct gp_torch *torch,
     unsigned major = gp_version_major(package->version);
     unsigned minor = gp_version_minor(package->version);
     bool is_vision = strcmp(package->name, "torchvision") == 0;
-    if (is_between(torch->version) || is_between(package->version))
+    if (gp_version_is_between(torch->version) || gp_version_is_between(package->version))
         return "";
     if (!is_vision && (strcmp(package->name, "torchaudio") != 0 || major == 0 ||
                        (major == 2 && minor > LAST_PAIRED - FIRST_OF_2)))
@@ -243,7 +234,7 @@ static void check_torchcodec(struct gp_exam *exam, const struct gp_pyenv *env,
             fitting = torchcodecs[i].first;
     }
     if (!release[0] || package->is_conda || is_release(torch->version, release) ||
-        is_between(torch->version) || is_between(package->version))
+        gp_version_is_between(torch->version) || gp_version_is_between(package->version))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "torchcodec %s in %s is for PyTorch %s, but PyTorch %s is installed",

@@ -128,6 +128,16 @@ void gp_check_plaidml(struct gp_exam *exam, const struct gp_pyenv *env);
  * out. */
 void gp_check_compiled(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch);
+/* Whether a package catches the error of its modules' import, and computes without their kernels.
+ */
+bool gp_compiled_is_spare(const char *name);
+/* A fix: the package, compiled for what is installed. */
+void gp_compiled_again(struct gp_exam *exam, const struct gp_pyenv *env,
+                       const struct gp_pypackage *package);
+
+/* compiled_abi.c: compiled modules for a PyTorch with the other C++ ABI */
+void gp_check_compiled_abi(struct gp_exam *exam, const struct gp_pyenv *env,
+                           const struct gp_torch *torch);
 
 /* Parts of it: whether a package catches the error of its modules' import, and computes without
  * their kernels; a fix: its build for the installed PyTorch. */

@@ -203,6 +203,16 @@ static bool has_symbol(const struct gp_elf *shared, const char *name)
     return false;
 }
 
+const char *gp_elf_import(const struct gp_elf *shared, const char *start, size_t *from)
+{
+    while (shared->symbols && *from < shared->symbol_count) {
+        const char *name = symbol(shared, (*from)++, false);
+        if (strncmp(name, start, strlen(start)) == 0)
+            return name;
+    }
+    return NULL;
+}
+
 const char *gp_elf_lacks(const struct gp_elf *shared, const char *start, const struct gp_elf *other)
 {
     for (size_t i = 0; shared->symbols && other->symbols && i < shared->symbol_count; i++) {

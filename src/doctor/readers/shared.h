@@ -33,6 +33,10 @@ const char *gp_elf_run_path(const struct gp_elf *shared);
 /* Whether it looks there even before LD_LIBRARY_PATH. */
 bool gp_elf_is_path_first(const struct gp_elf *shared);
 
+/* The next function with this beginning that it takes from elsewhere; the next index in *from.
+ * NULL: no more. */
+const char *gp_elf_import(const struct gp_elf *shared, const char *start, size_t *from);
+
 /* The first function with this beginning that it takes from elsewhere and `other` does not have;
  * NULL: there is none, or the functions of one are unknown. */
 const char *gp_elf_lacks(const struct gp_elf *shared, const char *start,
