@@ -225,16 +225,6 @@ static const char *cuda_of(struct gp_exam *exam, const char *name)
                        : gp_exam_text(exam, "%u.%u", major, gp_version_minor(version));
 }
 
-bool gp_compiled_is_spare(const char *name)
-{
-    static const char *const names[] = {"torchao", "xformers",        "auto-gptq",
-                                        "autoawq", "autoawq-kernels", "apex"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* On clusters, `module load` adds CUDA to the loader's path when it is needed. */
 static bool has_modules(const struct gp_exam *exam)
 {
@@ -267,97 +257,6 @@ static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
 }
 
 /* ---- the remedy ---- */
-
-/* Packages that pip builds from the source in PyPI for what is installed. */
-static bool is_built_by_pip(const char *name)
-{
-    static const char *const names[] = {"flash-attn",   "causal-conv1d", "mamba-ssm",
-                                        "deepspeed",    "pycuda",        "torch-scatter",
-                                        "torch-sparse", "torch-cluster", "torch-spline-conv"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-/* Where their projects are, if they are not in PyPI. */
-static const struct {
-    const char *name, *source;
-} sources[] = {
-    {"detectron2", "git+https://github.com/facebookresearch/detectron2.git"},
-    {"pytorch3d", "git+https://github.com/facebookresearch/pytorch3d.git"},
-    {"pyg-lib", "git+https://github.com/pyg-team/pyg-lib.git"},
-};
-
-static const char *source_of(const struct gp_pypackage *package)
-{
-    for (size_t i = 0; i < GP_ARRAY_LEN(sources); i++)
-        if (strcmp(package->name, sources[i].name) == 0)
-            return sources[i].source;
-    return NULL;
-}
-
-void gp_compiled_again(struct gp_exam *exam, const struct gp_pyenv *env,
-                       const struct gp_pypackage *package)
-{
-    static const char options[] = "--no-deps --no-build-isolation --no-cache-dir";
-    const char *source = source_of(package);
-    const char *what = source ? gp_exam_quoted(exam, source)
-                       : is_built_by_pip(package->name)
-                           ? gp_exam_text(exam, "%s==%.*s", package->name,
-                                          (int)strcspn(package->version, "+"), package->version)
-                           : NULL;
-    if (what) {
-        gp_exam_pip(exam, env, GP_PIP_AGAIN,
-                    "compile it for what is installed; needs the CUDA toolkit",
-                    gp_exam_text(exam, "%s %s", options, what));
-        return;
-    }
-    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
-    gp_exam_advice(exam,
-                   "install the build of %s for the installed PyTorch and CUDA, or compile it "
-                   "again: in its source, pip install --no-build-isolation --no-cache-dir .",
-                   package->name);
-}
-
-/* MMCV has builds for each PyTorch and CUDA. */
-static void fix_mmcv(struct gp_exam *exam, const struct gp_pyenv *env,
-                     const struct gp_pypackage *package, const struct gp_torch *torch)
-{
-    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
-    gp_exam_pip(exam, env, GP_PIP_ADD, "its build for this PyTorch and CUDA",
-                gp_exam_text(exam,
-                             "%s -f https://download.openmmlab.com/mmcv/dist/cu%u%u/torch%u.%u.0/"
-                             "index.html",
-                             package->name, gp_version_major(torch->cuda),
-                             gp_version_minor(torch->cuda), gp_version_major(torch->version),
-                             gp_version_minor(torch->version)));
-    gp_exam_advice(exam, "if there is none for them, pip compiles it, which needs the CUDA "
-                         "toolkit; what uses it may need another version: its page says which");
-}
-
-void gp_compiled_fix(struct gp_exam *exam, const struct gp_pyenv *env,
-                     const struct gp_pypackage *package, const struct gp_torch *torch)
-{
-    static const char *const pyg[] = {"torch-scatter", "torch-sparse", "torch-cluster",
-                                      "torch-spline-conv", "pyg-lib"};
-    const char *name = package->name;
-    bool is_pyg = false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(pyg); i++)
-        is_pyg = is_pyg || strcmp(name, pyg[i]) == 0;
-    if (package->is_conda || !torch->cuda[0])
-        gp_exam_advice(exam, "install the build of %s for PyTorch %s", name, torch->version);
-    else if (strcmp(name, "mmcv") == 0 || strcmp(name, "mmcv-full") == 0)
-        fix_mmcv(exam, env, package, torch);
-    else if (is_pyg && !gp_version_is_between(torch->version))
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for this PyTorch",
-                    gp_exam_text(exam, "--no-deps %s -f %s", name, gp_torch_pyg_page(exam, torch)));
-    else if (strcmp(name, "torchvision") == 0 || strcmp(name, "torchaudio") == 0)
-        gp_exam_torch(exam, env, "all of them for the same CUDA",
-                      gp_torch_release(exam, torch->version), gp_torch_index(exam, torch->cuda));
-    else
-        gp_compiled_again(exam, env, package);
-}
 
 /* CuPy's wheel for a CUDA; before 11.2 there is one for each. */
 static const char *cupy_wheel(struct gp_exam *exam, const char *cuda)

@@ -288,13 +288,6 @@ static bool is_own(const char *name)
     return strncmp(name, "nvidia-", 7) == 0 || strncmp(name, "intel-", 6) == 0;
 }
 
-const char *gp_torch_pyg_page(struct gp_exam *exam, const struct gp_torch *torch)
-{
-    return gp_exam_text(exam, "https://data.pyg.org/whl/torch-%u.%u.0+cu%u%u.html",
-                        gp_version_major(torch->version), gp_version_minor(torch->version),
-                        gp_version_major(torch->cuda), gp_version_minor(torch->cuda));
-}
-
 /* Extensions whose version says for which PyTorch they were compiled. */
 static void check_suffix(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_torch *torch, const struct gp_pypackage *package)

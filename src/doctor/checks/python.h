@@ -128,22 +128,20 @@ void gp_check_plaidml(struct gp_exam *exam, const struct gp_pyenv *env);
  * out. */
 void gp_check_compiled(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch);
-/* Whether a package catches the error of its modules' import, and computes without their kernels.
- */
+/* compiled_fix.c: whether a package catches the error of its modules' import, and computes without
+ * their kernels. */
 bool gp_compiled_is_spare(const char *name);
-/* A fix: the package, compiled for what is installed. */
+/* A fix: the package's build for the installed PyTorch, or the package compiled for it. */
+void gp_compiled_fix(struct gp_exam *exam, const struct gp_pyenv *env,
+                     const struct gp_pypackage *package, const struct gp_torch *torch);
 void gp_compiled_again(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_pypackage *package);
+/* The page that lists PyG's builds of its extensions for a PyTorch. */
+const char *gp_torch_pyg_page(struct gp_exam *exam, const struct gp_torch *torch);
 
 /* compiled_abi.c: compiled modules for a PyTorch with the other C++ ABI */
 void gp_check_compiled_abi(struct gp_exam *exam, const struct gp_pyenv *env,
                            const struct gp_torch *torch);
-
-/* Parts of it: whether a package catches the error of its modules' import, and computes without
- * their kernels; a fix: its build for the installed PyTorch. */
-bool gp_compiled_is_spare(const char *name);
-void gp_compiled_fix(struct gp_exam *exam, const struct gp_pyenv *env,
-                     const struct gp_pypackage *package, const struct gp_torch *torch);
 
 /* compiled_symbol.c: compiled modules that take functions from PyTorch which it does not have */
 void gp_check_compiled_symbols(struct gp_exam *exam, const struct gp_pyenv *env,
@@ -155,8 +153,5 @@ void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
 
 /* Whether another check has reported a package of this environment: it is one problem. */
 bool gp_python_is_reported(struct gp_exam *exam, const struct gp_pyenv *env, const char *name);
-
-/* The page that lists PyG's builds of its extensions for a PyTorch. */
-const char *gp_torch_pyg_page(struct gp_exam *exam, const struct gp_torch *torch);
 
 #endif
