@@ -46,6 +46,9 @@ void gp_amd_check_ldpath(struct gp_exam *exam);
 bool gp_amd_has_override(struct gp_exam *exam);
 void gp_amd_check_override(struct gp_exam *exam);
 
+/* amd_comgr.c: a part of amd.opencl */
+void gp_amd_check_comgr(struct gp_exam *exam);
+
 /* amd_firmware.c: releases of the firmware with a known fault. */
 void gp_amd_check_firmware(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 

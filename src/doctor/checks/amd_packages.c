@@ -193,7 +193,8 @@ static bool is_for_opencl(struct gp_exam *exam)
 
 bool gp_amd_has_opencl(struct gp_exam *exam)
 {
-    return exam->machine.amd_count > 0 && (opencl_library(exam) || is_for_opencl(exam));
+    return exam->machine.amd_count > 0 &&
+           (opencl_library(exam) || gp_opencl_file(exam, "amdocl") || is_for_opencl(exam));
 }
 
 /* Mesa's newer driver, rusticl, uses no GPU unless a variable names its drivers. */
@@ -228,6 +229,7 @@ void gp_amd_check_opencl(struct gp_exam *exam)
     static const char folder[] = GP_OPENCL_VENDORS, name[] = "libamdocl64.so";
     if (!opencl_library(exam))
         report_no_driver(exam);
+    gp_amd_check_comgr(exam);
     if (!opencl_library(exam) || gp_graphics_knows_opencl(exam, "amdocl"))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
