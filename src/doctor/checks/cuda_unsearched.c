@@ -1,7 +1,8 @@
-/* Programs beside which CUDA's libraries are installed, in a directory that nothing searches: a
- * part of cuda.toolkits. */
+/* Programs beside which the libraries of CUDA, cuDNN or TensorRT are installed, in a directory that
+ * nothing searches: a part of cuda.toolkits. */
 #include "doctor/checks/cuda.h"
 
+#include "doctor/checks/framework.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/homes.h"
@@ -22,15 +23,31 @@ struct user {
     const char *folder;  /* where that is */
 };
 
-/* Where it is, if neither the loader nor the user's shells come there; NULL. */
-static const char *unsearched(struct gp_exam *exam, const char *name)
+/* Where it is, if neither the loader, in this environment, nor the user's shells come there; NULL.
+ */
+static const char *unsearched(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
 {
     static const struct gp_pyenv system = {.prefix = "/usr"};
     const char *folder = gp_library_folder(exam, name);
-    return folder && !gp_library_is_loadable(exam, &system, name) &&
+    folder = folder ? folder : gp_library_unpacked(exam, name);
+    return folder && gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)) &&
+                   !gp_library_is_loadable(exam, env ? env : &system, name) &&
                    !gp_assignments_reach(exam, "LD_LIBRARY_PATH", name, folder)
                ? folder
                : NULL;
+}
+
+static bool has_start(const char *name, const char *const *starts)
+{
+    while (*starts && strncmp(name, *starts, strlen(*starts)) != 0)
+        starts++;
+    return *starts;
+}
+
+static bool is_of_tensorrt(const char *name)
+{
+    static const char *const starts[] = {"libnvinfer", "libnvonnxparser", "libnvparsers", NULL};
+    return has_start(name, starts);
 }
 
 /* ---- programs that are linked with them ---- */
@@ -39,11 +56,8 @@ static bool is_of_toolkit(const char *name)
 {
     static const char *const starts[] = {"libcudart.so.", "libcublas",   "libcufft",
                                          "libcurand.so.", "libcusolver", "libcusparse",
-                                         "libnvrtc.",     "libcudnn"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
-        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return false;
+                                         "libnvrtc.",     "libcudnn",    NULL};
+    return has_start(name, starts) || is_of_tensorrt(name);
 }
 
 /* Whether it finds a library in the directories that it names itself, or is part of an archive
@@ -68,7 +82,7 @@ static bool judge_program(struct gp_exam *exam, const char *folder, const char *
         !(st.st_mode & 0111) || !gp_elf_read_libraries(&elf, &exam->files, &exam->arena, path))
         return false;
     while ((name = gp_elf_needed(&elf, &from))) {
-        const char *found = is_of_toolkit(name) ? unsearched(exam, name) : NULL;
+        const char *found = is_of_toolkit(name) ? unsearched(exam, NULL, name) : NULL;
         if (!found || finds(exam, &elf, folder, name))
             continue;
         *ret = (struct user){path, name, found};
@@ -113,7 +127,7 @@ static bool judge_tree(struct gp_exam *exam, const char *top, struct user *ret)
     found += *found == '"';
     const char *version = gp_exam_text(exam, "%.*s", (int)strspn(found, "0123456789."), found);
     const char *library = gp_exam_text(exam, "libcublas.so.%s", version);
-    const char *folder = strchr(version, '.') ? unsearched(exam, library) : NULL;
+    const char *folder = strchr(version, '.') ? unsearched(exam, NULL, library) : NULL;
     *ret = (struct user){path, library, folder};
     return folder != NULL;
 }
@@ -130,27 +144,94 @@ static bool find_tree(struct gp_exam *exam, struct user *ret)
     return false;
 }
 
-/* ---- both ---- */
+/* ---- Python's module of TensorRT ---- */
+
+/* Whether the environment brings it: in the packages of PyPI, or by a script that sets the variable
+ * when the environment is activated. */
+static bool brings(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
+{
+    const char *script =
+        gp_files_text(&exam->files, &exam->arena,
+                      gp_exam_text(exam, "%s/bin/activate", env->prefix), 1 << 16, NULL);
+    const char *hooks = gp_exam_text(exam, "%s/etc/conda/activate.d", env->prefix);
+    char **names;
+    if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/tensorrt_libs/%s", env->site, name)) ||
+        (script && strstr(script, "LD_LIBRARY_PATH")))
+        return true;
+    long n = gp_files_list(&exam->files, &exam->arena, hooks, &names);
+    for (long i = 0; i < n; i++) {
+        script = gp_files_text(&exam->files, &exam->arena,
+                               gp_exam_text(exam, "%s/%s", hooks, names[i]), 1 << 16, NULL);
+        if (script && strstr(script, "LD_LIBRARY_PATH"))
+            return true;
+    }
+    return false;
+}
+
+/* The wheel in NVIDIA's archive of TensorRT has the module only, and not the libraries. */
+static bool judge_module(struct gp_exam *exam, const struct gp_pyenv *env, const char *top,
+                         struct user *ret)
+{
+    const char *folder = gp_exam_text(exam, "%s/%s", env->site, top), *name;
+    const char *path = gp_exam_text(exam, "%s/%s.so", folder, top);
+    struct gp_elf elf;
+    size_t from = 0;
+    if (!gp_files_exist(&exam->files, path) ||
+        !gp_elf_read_libraries(&elf, &exam->files, &exam->arena, path))
+        return false;
+    while ((name = gp_elf_needed(&elf, &from))) {
+        const char *found = is_of_tensorrt(name) ? unsearched(exam, env, name) : NULL;
+        if (!found || finds(exam, &elf, folder, name) || brings(exam, env, name) ||
+            gp_homes_separate(exam, found, env->prefix))
+            continue;
+        *ret = (struct user){path, name, found};
+        return true;
+    }
+    return false;
+}
+
+static const struct gp_pyenv *find_module(struct gp_exam *exam, struct user *ret)
+{
+    static const char *const tops[] = {"tensorrt", "tensorrt_lean", "tensorrt_dispatch"};
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    if (gp_machine_variable(&exam->machine, "MODULEPATH"))
+        return NULL;
+    for (size_t i = 0; i < envs->count * GP_ARRAY_LEN(tops); i++) {
+        const struct gp_pyenv *env = &envs->list[i / GP_ARRAY_LEN(tops)];
+        if (judge_module(exam, env, tops[i % GP_ARRAY_LEN(tops)], ret))
+            return env;
+    }
+    return NULL;
+}
+
+/* ---- all ---- */
 
 void gp_check_cuda_unsearched(struct gp_exam *exam)
 {
     struct user user;
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     bool is_program = find_program(exam, &user);
-    if (!is_program && !find_tree(exam, &user))
+    const struct gp_pyenv *env = is_program ? NULL : find_module(exam, &user);
+    if (!is_program && !env && !find_tree(exam, &user))
         return;
-    gp_exam_report(exam, is_program ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
-                   "CUDA's libraries in %s are not found: neither LD_LIBRARY_PATH nor the loader's "
+    gp_exam_report(exam,
+                   is_program ? GP_VERDICT_FAIL
+                   : env      ? gp_pyenv_verdict(env, false)
+                              : GP_VERDICT_WARN,
+                   "%s libraries in %s are not found: neither LD_LIBRARY_PATH nor the loader's "
                    "cache leads to them",
+                   is_of_tensorrt(user.library)         ? "TensorRT's"
+                   : gp_cudnn_of_name(user.library) > 0 ? "cuDNN's"
+                                                        : "CUDA's",
                    user.folder);
     gp_exam_evidence(exam, user.path, "needs %s", user.library);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", user.folder, user.library), "present");
     gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s", list && *list ? list : "not set");
     gp_exam_evidence(exam, "/etc/ld.so.cache", "does not have it");
     gp_exam_why(exam,
-                is_program ? "\"%s: cannot open shared object file\"."
-                           : "TensorFlow's programs open it when they run: \"Couldn't open "
-                             "CUDA library %s\".",
+                is_program || env ? "\"%s: cannot open shared object file\"."
+                                  : "TensorFlow's programs open it when they run: \"Couldn't open "
+                                    "CUDA library %s\".",
                 user.library);
     gp_exam_command(exam, "also in the shell's startup file",
                     "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",

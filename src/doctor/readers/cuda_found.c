@@ -1,6 +1,7 @@
 #include "doctor/readers/cuda_found.h"
 
 #include "doctor/exam.h"
+#include "doctor/readers/homes.h"
 #include "doctor/readers/ldcache.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
@@ -243,24 +244,43 @@ static bool has_library(struct gp_exam *exam, const char *folder, const char *na
     return false;
 }
 
-const char *gp_library_unpacked(struct gp_exam *exam, const char *name)
+/* The names that NVIDIA's archives unpack to begin with these. */
+static bool is_archive(const char *name)
+{
+    static const char *const starts[] = {"cuda", "cudnn", "TensorRT", "tensorrt"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
+        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The directory of such an archive below this one; NULL. */
+static const char *unpacked_in(struct gp_exam *exam, const char *top, const char *name)
 {
     static const char *const folders[] = {"lib64", "lib", "cuda/lib64"};
-    const char *home = gp_machine_variable(&exam->machine, "HOME");
-    const char *const tops[] = {"/usr/local", "/opt", home ? home : "/root",
-                                gp_exam_text(exam, "%s/Downloads", home ? home : "/root")};
     char **names;
-    for (size_t t = 0; t < GP_ARRAY_LEN(tops); t++) {
-        long n = gp_files_list(&exam->files, &exam->arena, tops[t], &names);
-        for (long i = 0; i < n; i++) {
-            if (strncmp(names[i], "cuda", 4) != 0 && strncmp(names[i], "cudnn", 5) != 0)
-                continue;
-            for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
-                const char *folder = gp_exam_text(exam, "%s/%s/%s", tops[t], names[i], folders[f]);
-                if (has_library(exam, folder, name))
-                    return folder;
-            }
+    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
+    for (long i = 0; i < n; i++)
+        for (size_t f = 0; is_archive(names[i]) && f < GP_ARRAY_LEN(folders); f++) {
+            const char *folder = gp_exam_text(exam, "%s/%s/%s", top, names[i], folders[f]);
+            if (has_library(exam, folder, name))
+                return folder;
         }
-    }
     return NULL;
+}
+
+const char *gp_library_unpacked(struct gp_exam *exam, const char *name)
+{
+    static const char *const tops[] = {"/usr/local", "/opt"};
+    static const char *const parts[] = {"", "/Downloads"};
+    const struct gp_homes *homes = gp_homes_of(exam);
+    const char *found = NULL;
+    for (size_t t = 0; t < GP_ARRAY_LEN(tops) && !found; t++)
+        found = unpacked_in(exam, tops[t], name);
+    for (size_t i = 0; i < homes->count * GP_ARRAY_LEN(parts) && !found; i++)
+        found = unpacked_in(exam,
+                            gp_exam_text(exam, "%s%s", homes->list[i / GP_ARRAY_LEN(parts)],
+                                         parts[i % GP_ARRAY_LEN(parts)]),
+                            name);
+    return found;
 }

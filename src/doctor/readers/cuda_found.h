@@ -40,7 +40,8 @@ bool gp_library_is_loadable(struct gp_exam *exam, const struct gp_pyenv *env, co
 const char *gp_library_folder(struct gp_exam *exam, const char *name);
 
 /* The directory of an unpacked archive with this library, such as "libcudnn.so" with any version
- * number: "~/cuda/lib64", "/opt/cudnn-linux-x86_64-8.9/lib"; NULL: there is none. */
+ * number: "~/cuda/lib64", "/opt/cudnn-linux-x86_64-8.9/lib", "~/TensorRT-8.2.3.0/lib"; NULL: there
+ * is none. */
 const char *gp_library_unpacked(struct gp_exam *exam, const char *name);
 
 /* Another version of a library in a toolkit, or that the loader knows, "…/libcudart.so.10.1" for
