@@ -225,6 +225,9 @@ bool gp_driver_report_restore(struct gp_exam *exam);
 const struct gp_log_known *gp_driver_cuda_lost(struct gp_exam *exam);
 void gp_driver_restart_program(struct gp_exam *exam, const struct gp_log_known *failed);
 
+/* driver_boost.c: a part of driver.power */
+void gp_driver_check_boost(struct gp_exam *exam);
+
 /* driver_power.c */
 void gp_driver_check_power(struct gp_exam *exam);
 

@@ -13,7 +13,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- suspend ---- */
 
@@ -31,18 +30,6 @@ static bool was_suspended(struct gp_exam *exam, const char **ret_where, const ch
         return false;
     *ret_text = gp_exam_text(exam, "%s", times);
     return true;
-}
-
-/* Whether an administrator, or a tool, has masked a unit: linked it to /dev/null. */
-static bool is_masked(struct gp_exam *exam, const char *unit)
-{
-    struct stat st;
-    char target[GP_PATH_SIZE];
-    const char *path = gp_exam_text(exam, "/etc/systemd/system/%s", unit);
-    if (gp_files_stat_link(&exam->files, path, &st) < 0 || !S_ISLNK(st.st_mode))
-        return false;
-    /* A copy of a machine often lacks /dev/null. */
-    return !gp_files_link(&exam->files, path, target) || strcmp(target, "/dev/null") == 0;
 }
 
 /* What belongs to an image cannot be added to it: a newer one may have it, and a file in /etc that
@@ -107,7 +94,7 @@ static bool report_no_units(struct gp_exam *exam, const char *path, const char *
     if (!params || !strstr(params, kept) || strstr(params, "UseKernelSuspendNotifiers: 1"))
         return false;
     const struct gp_log_known *said = gp_log_known_of(exam, "nv.pm");
-    bool is_off = is_masked(exam, unit);
+    bool is_off = gp_service_is_masked(exam, unit);
     bool is_missing = !is_off && !gp_service_is_installed(exam, unit);
     bool is_disabled = !is_off && !is_missing && said &&
                        !gp_service_is_wanted(exam, unit, "systemd-suspend.service");
@@ -400,88 +387,13 @@ static void check_suspend(struct gp_exam *exam)
     keep_memory(exam);
 }
 
-/* ---- Dynamic Boost ---- */
-
-static const char boost_words[] = "It moves power from the CPU to the GPU (Dynamic Boost); without "
-                                  "it a laptop gives the GPU only "
-                                  "its base power.";
-static const char powerd[] = "nvidia-powerd.service";
-
-static void report_no_powerd(struct gp_exam *exam, const char *program)
-{
-    static const char policy[] = "nvidia-dbus.conf";
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "nvidia-powerd has no service: the GPU stays at its lower power limit");
-    gp_exam_evidence(exam, program, "present");
-    gp_exam_evidence(exam, gp_exam_text(exam, "/usr/lib/systemd/system/%s", powerd), "missing");
-    gp_exam_why(exam, "%s", boost_words);
-    gp_exam_command(exam, "the driver's documentation has the unit",
-                    "sudo cp /usr/share/doc/*nvidia*/%s /etc/systemd/system/", powerd);
-    if (!gp_files_exist(&exam->files,
-                        gp_exam_text(exam, "/usr/share/dbus-1/system.d/%s", policy)) &&
-        !gp_files_exist(&exam->files, gp_exam_text(exam, "/etc/dbus-1/system.d/%s", policy)))
-        gp_exam_command(exam, "and the D-Bus policy that the service needs",
-                        "sudo cp /usr/share/doc/*nvidia*/%s /etc/dbus-1/system.d/", policy);
-    gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-powerd");
-}
-
-/* A laptop of a kind that Dynamic Boost is for: its firmware describes the power budget that CPU
- * and GPU share, and the GPU is of Ampere or newer. */
-static bool has_boost(struct gp_exam *exam)
-{
-    enum { AMPERE = 80 };
-    const struct gp_machine *m = &exam->machine;
-    bool has_gpu = false;
-    for (size_t i = 0; i < m->gpu_count; i++)
-        has_gpu = has_gpu || (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].chip &&
-                              m->gpus[i].chip->compute_capability >= AMPERE);
-    return has_gpu && gp_files_exist(&exam->files, "/sys/bus/acpi/devices/NVDA0820:00");
-}
-
-/* Some tools start it only while the machine is not on battery. */
-static bool is_on_mains(struct gp_exam *exam)
-{
-    static const char folder[] = "/sys/class/power_supply";
-    char **names, line[16];
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n && i < 16; i++)
-        if (gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s/type", folder, names[i]), line,
-                          sizeof(line)) &&
-            strcmp(line, "Mains") == 0 &&
-            gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s/online", folder, names[i]), line,
-                          sizeof(line)) &&
-            strcmp(line, "1") == 0)
-            return true;
-    return false;
-}
-
-static void check_boost(struct gp_exam *exam)
-{
-    static const char program[] = "/usr/bin/nvidia-powerd";
-    if (!gp_machine_is_laptop(&exam->files) || !exam->machine.is_driver_loaded ||
-        !gp_files_exist(&exam->files, program) || gp_machine_runs(&exam->files, "nvidia-powerd"))
-        return;
-    if (!gp_service_is_installed(exam, powerd)) {
-        report_no_powerd(exam, program);
-        return;
-    }
-    if (gp_service_is_enabled(exam, powerd) || is_masked(exam, powerd) || !has_boost(exam) ||
-        !is_on_mains(exam))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "nvidia-powerd does not run: the GPU stays at its lower power limit");
-    gp_exam_evidence(exam, powerd, "installed, but not enabled");
-    gp_exam_why(exam, "%s", boost_words);
-    gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-powerd");
-}
-
 void gp_driver_check_power(struct gp_exam *exam)
 {
     const struct gp_finding *before = exam->last;
     check_suspend(exam);
     if (exam->last == before)
         gp_driver_check_resume(exam);
-    check_boost(exam);
+    gp_driver_check_boost(exam);
     gp_driver_check_rtd3(exam);
 }
 

@@ -40,6 +40,17 @@ bool gp_service_is_enabled(struct gp_exam *exam, const char *unit)
     return gp_service_is_wanted(exam, unit, "multi-user.target");
 }
 
+bool gp_service_is_masked(struct gp_exam *exam, const char *unit)
+{
+    struct stat st;
+    char target[GP_PATH_SIZE];
+    const char *path = gp_exam_text(exam, "/etc/systemd/system/%s", unit);
+    if (gp_files_stat_link(&exam->files, path, &st) < 0 || !S_ISLNK(st.st_mode))
+        return false;
+    /* A copy of a machine often lacks /dev/null. */
+    return !gp_files_link(&exam->files, path, target) || strcmp(target, "/dev/null") == 0;
+}
+
 struct search {
     struct gp_exam *exam;
     const char *variable; /* NULL: the command */

@@ -22,6 +22,9 @@ bool gp_service_is_wanted(struct gp_exam *exam, const char *unit, const char *by
 /* Whether it is started at boot, for units that multi-user.target wants. */
 bool gp_service_is_enabled(struct gp_exam *exam, const char *unit);
 
+/* Whether an administrator, or a tool, has masked a unit: linked it to /dev/null. */
+bool gp_service_is_masked(struct gp_exam *exam, const char *unit);
+
 /* The settings of a variable, at most `most`; returns their number. */
 size_t gp_service_settings(struct gp_exam *exam, const char *variable,
                            struct gp_service_setting *ret, size_t most);

@@ -1,0 +1,162 @@
+/* nvidia-powerd, which raises the power limit of a laptop's GPU: a part of driver.power. */
+#include "doctor/checks/driver.h"
+#include "doctor/checks/driver_wish.h"
+#include "doctor/readers/processes.h"
+#include "doctor/readers/services.h"
+#include "doctor/tables.h"
+
+#include <string.h>
+
+static const char words[] = "It moves power from the CPU to the GPU (Dynamic Boost); without it a "
+                            "laptop gives the GPU only its base power.";
+static const char unit[] = "nvidia-powerd.service";
+
+static bool is_nixos(const struct gp_exam *exam)
+{
+    return strcmp(exam->machine.distro_id, "nixos") == 0;
+}
+
+/* ---- whether the laptop has it ---- */
+
+enum has { NO, YES, UNKNOWN };
+
+/* What the driver says of a GPU; releases before 530 or so do not. */
+static enum has by_driver(struct gp_exam *exam, const char *bus_id)
+{
+    static const char key[] = "Notebook Dynamic Boost:";
+    const char *path = gp_exam_text(exam, "/proc/driver/nvidia/gpus/%s/power", bus_id);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 14, NULL);
+    const char *found = text ? strstr(text, key) : NULL;
+    if (!found)
+        return UNKNOWN;
+    found += strlen(key);
+    found += strspn(found, " \t");
+    return strncmp(found, "Supported", 9) == 0 ? YES
+           : strncmp(found, "Not ", 4) == 0    ? NO
+                                               : UNKNOWN;
+}
+
+/* What the firmware says: it describes the power budget that CPU and GPU share. */
+static enum has by_firmware(struct gp_exam *exam)
+{
+    static const char folder[] = "/sys/bus/acpi/devices";
+    return gp_files_exist(&exam->files, gp_exam_text(exam, "%s/NVDA0820:00", folder)) ? YES
+           : gp_files_exist(&exam->files, folder)                                     ? NO
+                                                                                      : UNKNOWN;
+}
+
+/* It is for GPUs of Ampere and newer. */
+static enum has find_boost(struct gp_exam *exam)
+{
+    enum { AMPERE = 80 };
+    const struct gp_machine *m = &exam->machine;
+    enum has ret = NO;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &m->gpus[i];
+        if (!gp_driver_is_ours(gpu) || !gpu->chip || gpu->chip->compute_capability < AMPERE)
+            continue;
+        enum has said = by_driver(exam, gpu->bus_id);
+        said = said == UNKNOWN ? by_firmware(exam) : said;
+        ret = said == YES || ret == NO ? said : ret;
+    }
+    return ret;
+}
+
+/* A copy of a machine may not tell; that the user wants all of its power says that it matters. */
+static bool wants_power(struct gp_exam *exam)
+{
+    char profile[32];
+    return gp_files_line(&exam->files, "/sys/firmware/acpi/platform_profile", profile,
+                         sizeof(profile)) &&
+           strcmp(profile, "performance") == 0;
+}
+
+/* Some tools start it only while the machine is not on battery. */
+static bool is_on_mains(struct gp_exam *exam)
+{
+    static const char folder[] = "/sys/class/power_supply";
+    char **names, line[16];
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 16; i++)
+        if (gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s/type", folder, names[i]), line,
+                          sizeof(line)) &&
+            strcmp(line, "Mains") == 0 &&
+            gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s/online", folder, names[i]), line,
+                          sizeof(line)) &&
+            strcmp(line, "1") == 0)
+            return true;
+    return false;
+}
+
+/* ---- what is missing ---- */
+
+static void report_no_unit(struct gp_exam *exam, const char *program)
+{
+    static const char policy[] = "nvidia-dbus.conf";
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "nvidia-powerd has no service: the GPU stays at its lower power limit");
+    gp_exam_evidence(exam, program, "present");
+    gp_exam_evidence(exam, gp_exam_text(exam, "/usr/lib/systemd/system/%s", unit), "missing");
+    gp_exam_why(exam, "%s", words);
+    gp_exam_command(exam, "the driver's documentation has the unit",
+                    "sudo cp /usr/share/doc/*nvidia*/%s /etc/systemd/system/", unit);
+    if (!gp_files_exist(&exam->files,
+                        gp_exam_text(exam, "/usr/share/dbus-1/system.d/%s", policy)) &&
+        !gp_files_exist(&exam->files, gp_exam_text(exam, "/etc/dbus-1/system.d/%s", policy)))
+        gp_exam_command(exam, "and the D-Bus policy that the service needs",
+                        "sudo cp /usr/share/doc/*nvidia*/%s /etc/dbus-1/system.d/", policy);
+    gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-powerd");
+}
+
+/* There an option makes the service, and it is off by default. */
+static void report_on_nixos(struct gp_exam *exam, const char *program)
+{
+    static const char path[] = "/etc/nixos/configuration.nix",
+                      option[] = "hardware.nvidia.dynamicBoost.enable = true;";
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 18, NULL);
+    bool is_set = text && strstr(text, "dynamicBoost.enable = true");
+    if (text && !is_set && strstr(text, "dynamicBoost"))
+        return; /* off on purpose, or set in a way that is not understood */
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "nvidia-powerd does not run: the GPU stays at its lower power limit");
+    gp_exam_evidence(exam, program, "present");
+    gp_exam_evidence(exam, gp_exam_text(exam, "/etc/systemd/system/%s", unit), "missing");
+    if (text)
+        gp_exam_evidence(exam, path,
+                         is_set ? "enables it, which is not built yet"
+                                : "does not set hardware.nvidia.dynamicBoost.enable");
+    gp_exam_why(exam, "%s", words);
+    gp_exam_command(
+        exam, is_set ? "" : gp_exam_text(exam, "after setting, in configuration.nix: %s", option),
+        "sudo nixos-rebuild switch");
+}
+
+void gp_driver_check_boost(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"/usr/bin/nvidia-powerd",
+                                           "/run/current-system/sw/bin/nvidia-powerd", NULL};
+    const char *program = gp_files_first(&exam->files, programs);
+    if (!gp_machine_is_laptop(&exam->files) || !exam->machine.is_driver_loaded || !program ||
+        gp_machine_runs(&exam->files, "nvidia-powerd") || gp_service_is_masked(exam, unit))
+        return;
+    enum has has = find_boost(exam);
+    bool is_installed = gp_service_is_installed(exam, unit);
+    if (!is_installed && !is_nixos(exam)) {
+        if (has != NO)
+            report_no_unit(exam, program);
+        return;
+    }
+    if (has == NO || (has == UNKNOWN && !wants_power(exam)) || !is_on_mains(exam))
+        return;
+    if (!is_installed) {
+        report_on_nixos(exam, program);
+        return;
+    }
+    if (gp_service_is_enabled(exam, unit) || has == UNKNOWN)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "nvidia-powerd does not run: the GPU stays at its lower power limit");
+    gp_exam_evidence(exam, unit, "installed, but not enabled");
+    gp_exam_why(exam, "%s", words);
+    gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-powerd");
+}
