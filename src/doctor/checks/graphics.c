@@ -5,6 +5,7 @@
 #include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
 #include "doctor/readers/ldcache.h"
+#include "doctor/readers/log.h"
 #include "doctor/readers/lutris.h"
 #include "doctor/readers/packages.h"
 #include "doctor/readers/searchpath.h"
@@ -285,15 +286,22 @@ static void check_amdvlk(struct gp_exam *exam)
         return;
     bool hurts = !gp_vulkan_narrow_missing(exam, "libvulkan_radeon.so", &wide) &&
                  gp_lutris_without_gpu(exam, names, &where, &text);
-    if (!hurts && gp_vulkan_is_directed(exam))
+    const struct gp_log_known *crash = gp_log_known_of(exam, "vk.amdvlk-crash");
+    if (!hurts && !crash && gp_vulkan_is_directed(exam))
         return;
     if (hurts)
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "a game finds no GPU: AMDVLK's layer hides Mesa's driver for Vulkan");
+    else if (crash)
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "a program crashed in AMDVLK, which is installed next to Mesa's driver for "
+                       "Vulkan");
     else
         gp_exam_report(exam, GP_VERDICT_INFO, "programs use AMDVLK for Vulkan, not Mesa's driver");
     if (hurts)
         gp_exam_evidence(exam, where, "%s", text);
+    else if (crash)
+        gp_exam_evidence(exam, crash->where, "%s", crash->text);
     gp_exam_evidence(exam, layer, "present: AMDVLK's layer, which chooses it");
     gp_exam_evidence(exam, mesa, "present");
     gp_exam_why(
