@@ -11,7 +11,14 @@
 
 #include <string.h>
 
-enum { PACKAGES_MAX = 32, MODULES_MAX = 128 };
+/* A module takes some ten of these functions, and has less than a megabyte of names. */
+enum {
+    PACKAGES_MAX = 32,
+    MODULES_MAX = 128,
+    BYTES_MAX = 128 << 20,
+    LOOKUPS_MAX = 1 << 16,
+    SYMBOL_BYTES = 24
+};
 
 /* PyTorch's libraries that are small enough to be searched, and what only they define: other names
  * of the same namespace are also in libtorch_cpu.so, and those of c10::hip also in libtorch_hip.so.
@@ -45,10 +52,10 @@ struct lacking {
 
 struct scan {
     struct gp_exam *exam;
-    struct gp_elf torch[LIBRARIES];
+    struct gp_elf_exports torch[LIBRARIES];
     bool is_read[LIBRARIES];
     struct lacking list[PACKAGES_MAX];
-    size_t count, modules;
+    size_t count, modules, bytes, lookups; /* `lookups`: how many are left */
 };
 
 static struct lacking *package_of(struct scan *s, const char *top)
@@ -73,25 +80,35 @@ static bool is_of_torch(const struct gp_elf *shared)
     return false;
 }
 
+/* The first function that a module lacks, and of which library; NULL: none is known. */
+static const char *lacking_in(struct scan *s, const struct gp_elf *shared,
+                              enum library *ret_library)
+{
+    const char *name = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(names) && !name; i++) {
+        *ret_library = names[i].library;
+        if (s->is_read[names[i].library])
+            name = gp_elf_lacks(shared, names[i].start, &s->torch[names[i].library], &s->lookups);
+    }
+    return name;
+}
+
 static void look_at(void *data, const struct gp_pymodule *module)
 {
     struct scan *s = data;
     struct lacking *package = is_of_torch(module->shared) ? package_of(s, module->top) : NULL;
     struct gp_arena scratch = {0};
     struct gp_elf shared;
-    if (!package || s->modules++ >= MODULES_MAX)
+    if (!package || s->bytes >= BYTES_MAX || s->lookups == 0 || s->modules++ >= MODULES_MAX)
         return;
     if (gp_elf_read(&shared, &s->exam->files, &scratch, module->path) && shared.symbols) {
-        const char *name = NULL;
-        for (size_t i = 0; i < GP_ARRAY_LEN(names) && !name; i++) {
-            enum library library = names[i].library;
-            name = s->is_read[library] ? gp_elf_lacks(&shared, names[i].start, &s->torch[library])
-                                       : NULL;
-            if (name && !package->path) {
-                package->path = gp_exam_text(s->exam, "%s", module->path);
-                package->name = gp_exam_text(s->exam, "%s", name);
-                package->library = library;
-            }
+        enum library library;
+        const char *name = lacking_in(s, &shared, &library);
+        s->bytes += shared.strings_size + shared.symbol_count * SYMBOL_BYTES;
+        if (name && !package->path) {
+            package->path = gp_exam_text(s->exam, "%s", module->path);
+            package->name = gp_exam_text(s->exam, "%s", name);
+            package->library = library;
         }
         package->has_whole = package->has_whole || !name;
     }
@@ -125,19 +142,23 @@ void gp_check_compiled_symbols(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch)
 {
     struct scan *s = gp_arena_alloc(&exam->arena, 1, sizeof(*s));
-    size_t budget = 256 << 20; /* bytes of the packages' lists of files */
+    size_t budget = 256 << 20;       /* bytes of the packages' lists of files */
+    struct gp_arena libraries = {0}; /* PyTorch's, not kept: there may be many environments */
     bool is_any = false;
     if (!s)
         return;
     s->exam = exam;
+    s->lookups = LOOKUPS_MAX;
     for (size_t i = 0; i < LIBRARIES; i++) {
         const char *path = gp_exam_text(exam, "%s/torch/lib/%s", env->site, files[i]);
-        s->is_read[i] =
-            gp_elf_read(&s->torch[i], &exam->files, &exam->arena, path) && s->torch[i].symbols;
+        struct gp_elf shared;
+        s->is_read[i] = gp_elf_read(&shared, &exam->files, &libraries, path) &&
+                        gp_elf_exports_of(&s->torch[i], &shared, &libraries);
         is_any = is_any || s->is_read[i];
     }
     if (is_any)
         gp_pymodules_visit(exam, env, look_at, s);
+    gp_arena_fini(&libraries);
     for (size_t i = 0; i < s->count; i++) {
         const struct lacking *l = &s->list[i];
         struct gp_pypackage owner;

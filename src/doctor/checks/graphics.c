@@ -325,12 +325,14 @@ static void check_libdrm(struct gp_exam *exam)
     struct gp_ldcache cache;
     struct gp_library libdrm;
     struct gp_elf user, found;
-    size_t from = 0;
+    struct gp_elf_exports exports;
+    size_t from = 0, lookups = 1024; /* Mesa's driver takes some sixty */
     if (!mesa || gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
         !gp_ldcache_find(&cache, name, exam->machine.arch, &from, &libdrm) ||
         !gp_elf_read(&user, &exam->files, &exam->arena, mesa) ||
         !gp_elf_read(&found, &exam->files, &exam->arena, libdrm.path) ||
-        !(missing = gp_elf_lacks(&user, "amdgpu_", &found)))
+        !gp_elf_exports_of(&exports, &found, &exam->arena) ||
+        !(missing = gp_elf_lacks(&user, "amdgpu_", &exports, &lookups)))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "Vulkan programs do not start: the loader finds a libdrm that is older than "

@@ -4,10 +4,14 @@
 #include "doctor/files.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { SECTIONS_MAX = 4096, SECTION_MAX = 32 << 20 };
+/* The files may be anybody's: a C++ name is seldom longer than some hundred bytes, and libc10.so
+ * has some thousand functions. */
+enum { SECTIONS_MAX = 4096, SECTION_MAX = 32 << 20, NAME_LENGTH_MAX = 1024, EXPORTS_MAX = 1 << 16 };
 
 static bool read_at(int fd, uint64_t offset, void *buf, size_t size)
 {
@@ -19,8 +23,13 @@ static void *load(int fd, struct gp_arena *arena, const Elf64_Shdr *section, siz
                   size_t *ret_count)
 {
     size_t count = section->sh_size / item;
-    void *data = section->sh_size <= SECTION_MAX ? gp_arena_alloc(arena, count, item) : NULL;
-    if (!data || count == 0 || !read_at(fd, section->sh_offset, data, count * item))
+    struct stat st;
+    if (count == 0 || section->sh_size > SECTION_MAX || fstat(fd, &st) < 0 ||
+        section->sh_offset > (uint64_t)st.st_size ||
+        section->sh_size > (uint64_t)st.st_size - section->sh_offset)
+        return NULL; /* before memory is taken for it */
+    void *data = gp_arena_take(arena, count, item);
+    if (!data || !read_at(fd, section->sh_offset, data, count * item))
         return NULL;
     *ret_count = count;
     return data;
@@ -42,6 +51,7 @@ static bool load_sections(int fd, struct gp_arena *arena, struct gp_elf *ret)
     Elf64_Ehdr head;
     Elf64_Shdr section;
     size_t strings = 0;
+    bool has_entries = false, has_symbols = false; /* a second one would be of a broken file */
     if (!read_at(fd, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
         head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB ||
         head.e_shentsize != sizeof(section) || head.e_shnum > SECTIONS_MAX ||
@@ -50,12 +60,15 @@ static bool load_sections(int fd, struct gp_arena *arena, struct gp_elf *ret)
     for (size_t i = 0; i < head.e_shnum; i++) {
         if (!read_at(fd, head.e_shoff + i * sizeof(section), &section, sizeof(section)))
             return false;
-        if (section.sh_type == SHT_DYNAMIC && !ret->entries)
+        if (section.sh_type == SHT_DYNAMIC && !has_entries) {
+            has_entries = true;
             ret->entries = load(fd, arena, &section, sizeof(Elf64_Dyn), &ret->entry_count);
-        else if (section.sh_type == SHT_DYNSYM && !ret->symbols)
+        } else if (section.sh_type == SHT_DYNSYM && !has_symbols) {
+            has_symbols = true;
             ret->symbols = load(fd, arena, &section, sizeof(Elf64_Sym), &ret->symbol_count);
-        else
+        } else {
             continue;
+        }
         strings = section.sh_link;
     }
     return (ret->entries || ret->symbols) && load_strings(fd, arena, &head, strings, ret);
@@ -105,11 +118,13 @@ static bool load_dynamic(int fd, struct gp_arena *arena, struct gp_elf *ret)
     *ret = (struct gp_elf){0};
     if (!load_segments(fd, &segments))
         return false;
-    for (size_t i = 0; i < segments.count && !ret->entries; i++) {
+    for (size_t i = 0; i < segments.count; i++) {
+        if (segments.list[i].p_type != PT_DYNAMIC)
+            continue;
         place.sh_offset = segments.list[i].p_offset;
         place.sh_size = segments.list[i].p_filesz;
-        if (segments.list[i].p_type == PT_DYNAMIC)
-            ret->entries = load(fd, arena, &place, sizeof(Elf64_Dyn), &ret->entry_count);
+        ret->entries = load(fd, arena, &place, sizeof(Elf64_Dyn), &ret->entry_count);
+        break; /* there is one; more are not tried */
     }
     place.sh_size = 0;
     const Elf64_Dyn *entries = ret->entries;
@@ -195,12 +210,9 @@ static const char *symbol(const struct gp_elf *shared, size_t index, bool is_def
                : "";
 }
 
-static bool has_symbol(const struct gp_elf *shared, const char *name)
+static int compare(const void *a, const void *b)
 {
-    for (size_t i = 0; shared->symbols && i < shared->symbol_count; i++)
-        if (strcmp(symbol(shared, i, true), name) == 0)
-            return true;
-    return false;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 const char *gp_elf_import(const struct gp_elf *shared, const char *start, size_t *from)
@@ -213,11 +225,42 @@ const char *gp_elf_import(const struct gp_elf *shared, const char *start, size_t
     return NULL;
 }
 
-const char *gp_elf_lacks(const struct gp_elf *shared, const char *start, const struct gp_elf *other)
+static bool is_long(const char *name)
 {
-    for (size_t i = 0; shared->symbols && other->symbols && i < shared->symbol_count; i++) {
+    return strnlen(name, NAME_LENGTH_MAX + 1) > NAME_LENGTH_MAX;
+}
+
+bool gp_elf_exports_of(struct gp_elf_exports *exports, const struct gp_elf *shared,
+                       struct gp_arena *arena)
+{
+    *exports = (struct gp_elf_exports){0};
+    if (!shared->symbols || shared->symbol_count > EXPORTS_MAX)
+        return false;
+    const char **names = gp_arena_take(arena, shared->symbol_count, sizeof(*names));
+    if (!names)
+        return false;
+    for (size_t i = 0; i < shared->symbol_count; i++) {
+        const char *name = symbol(shared, i, true);
+        if (name[0] && !is_long(name))
+            names[exports->count++] = name;
+    }
+    qsort(names, exports->count, sizeof(*names), compare);
+    exports->names = names;
+    return true;
+}
+
+const char *gp_elf_lacks(const struct gp_elf *shared, const char *start,
+                         const struct gp_elf_exports *other, size_t *lookups)
+{
+    const size_t n = strlen(start);
+    for (size_t i = 0; shared->symbols && other->names && i < shared->symbol_count; i++) {
         const char *name = symbol(shared, i, false);
-        if (strncmp(name, start, strlen(start)) == 0 && !has_symbol(other, name))
+        if (strncmp(name, start, n) != 0 || is_long(name))
+            continue;
+        if (*lookups == 0)
+            return NULL;
+        --*lookups;
+        if (!bsearch(&name, other->names, other->count, sizeof(*other->names), compare))
             return name;
     }
     return NULL;

@@ -37,9 +37,20 @@ bool gp_elf_is_path_first(const struct gp_elf *shared);
  * NULL: no more. */
 const char *gp_elf_import(const struct gp_elf *shared, const char *start, size_t *from);
 
+/* The functions that a library has, sorted by name; in the arena. */
+struct gp_elf_exports {
+    const char *const *names;
+    size_t count;
+};
+
+/* False: they are unknown, or too many. */
+bool gp_elf_exports_of(struct gp_elf_exports *exports, const struct gp_elf *shared,
+                       struct gp_arena *arena);
+
 /* The first function with this beginning that it takes from elsewhere and `other` does not have;
- * NULL: there is none, or the functions of one are unknown. */
+ * NULL: there is none, or the functions of one are unknown, or *lookups are used up, of which each
+ * function with this beginning takes one. */
 const char *gp_elf_lacks(const struct gp_elf *shared, const char *start,
-                         const struct gp_elf *other);
+                         const struct gp_elf_exports *other, size_t *lookups);
 
 #endif
