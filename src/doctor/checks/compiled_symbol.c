@@ -47,7 +47,7 @@ struct lacking {
     const char *top, *path; /* NULL: none lacks a function */
     const char *name;
     enum library library;
-    bool has_whole; /* another one has all */
+    bool has_whole; /* another one has all that it takes */
 };
 
 struct scan {
@@ -103,31 +103,44 @@ static void look_at(void *data, const struct gp_pymodule *module)
         return;
     if (gp_elf_read(&shared, &s->exam->files, &scratch, module->path) && shared.symbols) {
         enum library library;
+        size_t before = s->lookups;
         const char *name = lacking_in(s, &shared, &library);
+        bool takes_any = s->lookups < before; /* what takes none may be for something else */
         s->bytes += shared.strings_size + shared.symbol_count * SYMBOL_BYTES;
         if (name && !package->path) {
             package->path = gp_exam_text(s->exam, "%s", module->path);
             package->name = gp_exam_text(s->exam, "%s", name);
             package->library = library;
         }
-        package->has_whole = package->has_whole || !name;
+        package->has_whole = package->has_whole || (!name && takes_any && s->lookups > 0);
     }
     gp_arena_fini(&scratch);
+}
+
+/* Whether a module is in a directory below its package's: "deepspeed/ops/sparse_attn_op.so". Such
+ * ones are often only imported when they are to be used. */
+static bool is_nested(const struct gp_pyenv *env, const char *path)
+{
+    const char *at = path + strlen(env->site), *egg = strstr(at, ".egg/");
+    at = strchr(egg ? egg + sizeof(".egg/") - 1 : at + 1, '/');
+    return at && strchr(at + 1, '/');
 }
 
 static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
                    const struct lacking *l, const struct gp_pypackage *owner)
 {
     bool is_caught = gp_compiled_is_spare(owner->name) || l->has_whole;
-    gp_exam_report(exam, is_caught ? GP_VERDICT_INFO : gp_pyenv_verdict(env, false),
+    bool is_late = is_nested(env, l->path);
+    gp_exam_report(exam, is_caught || is_late ? GP_VERDICT_INFO : gp_pyenv_verdict(env, false),
                    "%s %s in %s was compiled for another PyTorch than %s, which is installed",
                    owner->name, owner->version, env->prefix, torch->version);
     gp_exam_evidence(exam, l->path, "needs the function %s", l->name);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/torch/lib/%s", env->site, files[l->library]),
                      "does not have it");
     gp_exam_why(exam, "%s: \"undefined symbol: %s\".",
-                is_caught ? "Its import can fail, and then it computes without its own kernels"
-                          : "The import fails",
+                is_late     ? "What imports this module fails"
+                : is_caught ? "Its import can fail, and then it computes without its own kernels"
+                            : "The import fails",
                 l->name);
     gp_compiled_fix(exam, env, owner, torch);
     if (strcmp(owner->name, "flash-attn") == 0 && torch->cuda[0]) {
