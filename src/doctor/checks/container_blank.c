@@ -59,9 +59,36 @@ static const char *spaced_entry(const struct gp_docker_container *c, const char 
     return NULL;
 }
 
+/* Whether a value asks for no GPU, as the missing variable does. */
+static bool is_none(struct part value)
+{
+    static const char *const words[] = {"", "void", "none"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (value.n == strlen(words[i]) && memcmp(value.at, words[i], value.n) == 0)
+            return true;
+    return false;
+}
+
+/* Whether CUDA would find GPUs in a value: it has numbers or identifiers of them. */
+static bool has_devices(struct part value)
+{
+    static const char *const starts[] = {"GPU-", "MIG-"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
+        if (value.n > strlen(starts[i]) && memcmp(value.at, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return value.n > 0 && value.at[0] >= '0' && value.at[0] <= '9';
+}
+
 static void fix(struct gp_exam *exam, const char *name, struct part value)
 {
     const char *right = gp_exam_text(exam, "%s=%.*s", name, (int)value.n, value.at);
+    if (gp_exam_quoted(exam, right) != right) { /* text of an image: no part of a command */
+        gp_exam_advice(exam,
+                       "create the container again with the variable %s, without blanks or quotes "
+                       "around its name and its value",
+                       name);
+        return;
+    }
     if (strcmp(exam->machine.distro_id, "unraid") == 0) {
         gp_exam_advice(exam,
                        "in the web interface, edit the container, and then this variable: its Key "
@@ -176,7 +203,7 @@ static bool check_hidden(struct gp_exam *exam, const struct gp_docker_container 
     static const char name[] = "CUDA_VISIBLE_DEVICES";
     const char *value = gp_docker_variable(c, name);
     if (!gp_docker_has_gpus(c) || !is_wrapped(value) || !strpbrk(value, "\"'") ||
-        meant_by(value).n == 0 || meant_by(value).at[0] == '-')
+        !has_devices(meant_by(value))) /* "none", "-1": to hide them */
         return false;
     report_quoted(exam, c, name, value, NULL);
     return true;
@@ -198,6 +225,11 @@ bool gp_container_check_blanks(struct gp_exam *exam, const struct gp_docker_cont
     bool is_found = check_hidden(exam, c);
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         const char *entry = spaced_entry(c, names[i]);
+        if (entry && strcmp(names[i], "NVIDIA_VISIBLE_DEVICES") == 0 &&
+            is_none(meant_by(strchr(entry, '=') + 1))) {
+            is_found = true; /* it has what was meant */
+            continue;
+        }
         bool is_reason = entry && is_missed(exam, c, names[i]);
         if (entry && (is_reason || !gp_docker_variable(c, names[i])))
             report_spaced(exam, c, names[i], entry, is_reason);
