@@ -33,46 +33,50 @@ void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const 
                      access->group);
 }
 
-/* Whether a device file of a GPU has this number. */
-static bool is_used(struct gp_exam *exam, unsigned group)
+/* Whether its name, which may be cut, means itself in a regular expression and to a shell. */
+static bool is_plain(const struct gp_access *access)
 {
-    static const char folder[] = "/dev/dri";
-    char **names;
-    struct stat st;
-    if (gp_files_stat(&exam->files, "/dev/kfd", &st) == 0 && st.st_gid == group)
-        return true;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++)
-        if (gp_files_stat(&exam->files, gp_exam_text(exam, "%s/%s", folder, names[i]), &st) == 0 &&
-            st.st_gid == group)
-            return true;
-    return false;
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    const char *name = access->group_name;
+    return name[0] != '-' && !name[strspn(name, letters)] &&
+           strlen(name) < sizeof(access->group_name) - 1;
 }
 
-/* usermod, gpasswd and groupmod refuse a name that is there twice: the other line goes. Its number
- * stays under another name where a device has it. */
+/* usermod, gpasswd and groupmod refuse a name that is there twice: the other line gets another one.
+ * It is not removed: files, members and users whose first group it is have its number. */
 static void make_unique(struct gp_exam *exam, const struct gp_access *access)
 {
     static const char path[] = "/etc/group";
     const char *name = access->group_name;
     unsigned other;
-    if (!gp_access_twin(exam, name, access->group, &other))
+    size_t count = gp_access_twin(exam, name, access->group, &other);
+    if (count < 2)
         return;
     if (other == access->group) {
-        gp_exam_evidence(exam, path, "two lines of group %s", name);
+        gp_exam_evidence(exam, path, "%s lines of group %s", count == 2 ? "two" : "several", name);
         gp_exam_command(
-            exam, "make the two lines of the group one: no tool changes a name that is there twice",
+            exam, "make the lines of the group one: no tool changes a name that is there twice",
             "sudo vigr");
         return;
     }
-    gp_exam_evidence(exam, path, "two groups %s: %u and %u", name, access->group, other);
-    if (is_used(exam, other))
+    if (count > 2)
+        gp_exam_evidence(exam, path, "several groups %s, of number %u and others", name,
+                         access->group);
+    else
+        gp_exam_evidence(exam, path, "two groups %s: %u and %u", name, access->group, other);
+    if (count > 2 || !is_plain(access))
+        gp_exam_command(
+            exam,
+            gp_exam_text(
+                exam,
+                "leave the name only to the group of number %u: no tool changes one of several",
+                access->group),
+            "sudo vigr");
+    else
         gp_exam_command(exam, "rename the other group of this name: no tool changes one of two",
                         "sudo sed -i.before 's/^%s:\\([^:]*:%u:\\)/%s-%u:\\1/' %s", name, other,
                         name, other, path);
-    else
-        gp_exam_command(exam, "remove the other group of this name: no tool changes one of two",
-                        "sudo sed -i.before '/^%s:[^:]*:%u:/d' %s", name, other, path);
 }
 
 void gp_access_join(struct gp_exam *exam, const struct gp_access *access, const char *note,

@@ -229,10 +229,11 @@ static void fix_foreign(struct gp_exam *exam, const struct service *service, con
 static const char *lacking(struct gp_exam *exam, const char *user, const struct gp_access *access)
 {
     unsigned other;
-    if (!gp_access_twin(exam, access->group_name, access->group, &other) || other == access->group)
+    size_t count = gp_access_twin(exam, access->group_name, access->group, &other);
+    if (count < 2 || other == access->group)
         return gp_exam_text(exam, "its user %s is not in group %s", user, access->group_name);
-    return gp_exam_text(exam, "of the two groups %s, its user %s is not in that of number %u",
-                        access->group_name, user, access->group);
+    return gp_exam_text(exam, "of the %sgroups %s, its user %s is not in that of number %u",
+                        count == 2 ? "two " : "", access->group_name, user, access->group);
 }
 
 /* Returns its user, if that may not open the files and `told` (a list) has not named it; NULL. */

@@ -123,7 +123,7 @@ static void name_group(struct gp_exam *exam, struct gp_arena *scratch, unsigned 
     }
 }
 
-bool gp_access_twin(struct gp_exam *exam, const char *name, unsigned group, unsigned *ret)
+size_t gp_access_twin(struct gp_exam *exam, const char *name, unsigned group, unsigned *ret)
 {
     const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
     size_t count = 0;
@@ -134,7 +134,7 @@ bool gp_access_twin(struct gp_exam *exam, const char *name, unsigned group, unsi
         if (number != group)
             *ret = number;
     }
-    return count > 1;
+    return count;
 }
 
 const char *gp_access_members(struct gp_exam *exam, unsigned group)

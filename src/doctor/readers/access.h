@@ -49,9 +49,9 @@ size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *wo
 /* The users that /etc/group lists for a group, "alice,bob"; "": none. */
 const char *gp_access_members(struct gp_exam *exam, unsigned group);
 
-/* Whether /etc/group has several groups of this name, which tools refuse to change; *ret is the
- * number of another one than `group`, or `group` if all have that. */
-bool gp_access_twin(struct gp_exam *exam, const char *name, unsigned group, unsigned *ret);
+/* How many lines of this name /etc/group has: tools refuse to change several. *ret is the number of
+ * another one than `group`, or `group` if all have that. */
+size_t gp_access_twin(struct gp_exam *exam, const char *name, unsigned group, unsigned *ret);
 
 /* Whether the examining user was added to the file's group, which may use it, but the
  * session began before that. */
