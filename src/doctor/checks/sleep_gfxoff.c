@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bits of the mask, and the value that newer kernels have without the option. */
-enum { OVERDRIVE = 0x4000, GFXOFF = 0x8000 };
-static const unsigned long usual_mask = 0xfff7bfff;
+/* A bit of the mask, and the mask that guides and tools gave for overclocking when it was the
+ * kernel's own with 0x4000 added: it turned gfxoff off only because that kernel did. */
+enum { GFXOFF = 0x8000 };
+static const unsigned long mask_of_guides = 0xfffd7fff;
 
 static const char parameter[] = "/sys/module/amdgpu/parameters/ppfeaturemask",
                   name[] = "amdgpu.ppfeaturemask=", option[] = "ppfeaturemask=",
@@ -157,7 +158,7 @@ static void fix_on_nixos(struct gp_exam *exam, const char *right)
 
 static void fix(struct gp_exam *exam, unsigned long mask)
 {
-    const char *right = gp_exam_text(exam, "0x%lx", usual_mask | (mask & OVERDRIVE));
+    const char *right = gp_exam_text(exam, "0x%lx", mask | GFXOFF);
     if (strcmp(exam->machine.distro_id, "nixos") == 0) {
         fix_on_nixos(exam, right);
         return;
@@ -172,7 +173,7 @@ static void fix(struct gp_exam *exam, unsigned long mask)
                        option, right);
 }
 
-/* A mask without overclocking was made to turn gfxoff off, as against hangs. */
+/* Any other mask than that of the guides was made to turn gfxoff off, as against hangs. */
 void gp_sleep_check_gfxoff(struct gp_exam *exam)
 {
     unsigned long mask;
@@ -182,7 +183,7 @@ void gp_sleep_check_gfxoff(struct gp_exam *exam)
     if (!text[0] || !shallow || is_deep_again(exam) ||
         !gp_files_line(&exam->files, state, modes, sizeof(modes)) || !strstr(modes, "[s2idle]"))
         return;
-    bool is_meant = !(mask & OVERDRIVE);
+    bool is_meant = mask != mask_of_guides;
     gp_exam_report(
         exam, is_meant ? GP_VERDICT_INFO : GP_VERDICT_WARN,
         "this machine does not sleep deeply: amdgpu's mask of features turns off gfxoff");
@@ -195,9 +196,8 @@ void gp_sleep_check_gfxoff(struct gp_exam *exam)
                 "sleep, and the GPU may be reset when it wakes.%s",
                 is_meant ? "" : " Overclocking needs 0x4000 alone.");
     fix(exam, mask);
-    if (is_meant)
-        gp_exam_advice(exam, "if gfxoff was turned off because the GPU hung with it: it may hang "
-                             "again");
+    gp_exam_advice(exam, "if gfxoff was turned off because the GPU hung with it: it may hang "
+                         "again");
     gp_exam_link(exam, is_meant ? "https://gitlab.freedesktop.org/drm/amd/-/issues/2808"
                                 : "https://github.com/NixOS/nixpkgs/issues/564601");
 }
