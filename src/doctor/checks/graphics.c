@@ -158,19 +158,17 @@ static void check_left_over(struct gp_exam *exam)
 static void check_video_name(struct gp_exam *exam)
 {
     static const char name[] = "LIBVA_DRIVER_NAME";
-    static const char *const known[] = {"iHD", "i965", "radeonsi"};
-    const char *value = gp_exam_session_value(exam, name), *other = NULL;
+    const char *value = gp_exam_session_value(exam, name);
     if (!value || !value[0] || strcmp(value, "nvidia") == 0 ||
         gp_graphics_video_driver(exam, value) ||
         gp_machine_variable(&exam->machine, "LIBVA_DRIVERS_PATH"))
         return;
-    for (size_t i = 0; i < GP_ARRAY_LEN(known) && !other; i++)
-        other = gp_graphics_video_driver(exam, known[i]) ? known[i] : NULL;
+    const char *other = gp_graphics_video_driver_of(exam, 0);
     if (!other)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s names a driver that is not installed: %s", name,
                    "programs decode and encode video on the CPU");
-    gp_exam_evidence(exam, gp_graphics_video_driver(exam, other), "present");
+    gp_exam_evidence(exam, other, "present");
     gp_exam_fix_variable(exam, name, value, "VA-API then chooses the driver by itself");
 }
 

@@ -18,6 +18,10 @@ void gp_graphics_check_kobold(struct gp_exam *exam);
 /* graphics_nvdec.c: the file of a driver of VA-API, "radeonsi"; NULL: it is not installed. */
 const char *gp_graphics_video_driver(struct gp_exam *exam, const char *name);
 
+/* Likewise: the file of the first installed one for AMD's or Intel's GPUs, by their PCI vendor; 0:
+ * for any of them. */
+const char *gp_graphics_video_driver_of(struct gp_exam *exam, unsigned vendor);
+
 /* Likewise: reports if VA-API is led to an NVIDIA GPU that cannot decode, or to a driver for it
  * that is not installed. */
 void gp_graphics_check_video_of_nvidia(struct gp_exam *exam);

@@ -21,6 +21,19 @@ const char *gp_graphics_video_driver(struct gp_exam *exam, const char *which)
     return found;
 }
 
+const char *gp_graphics_video_driver_of(struct gp_exam *exam, unsigned vendor)
+{
+    static const struct {
+        unsigned vendor;
+        const char *name;
+    } known[] = {{GP_PCI_INTEL, "iHD"}, {GP_PCI_INTEL, "i965"}, {GP_PCI_AMD, "radeonsi"}};
+    const char *found = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(known) && !found; i++)
+        if (vendor == 0 || known[i].vendor == vendor)
+            found = gp_graphics_video_driver(exam, known[i].name);
+    return found;
+}
+
 /* Of a GPU without a decoder: NVIDIA's "Video Encode and Decode GPU Support Matrix" has none for
  * the T500 and MX450, of the same chip as others with one. nvidia-vaapi-driver#400: MX250, #408:
  * GM108.
@@ -49,25 +62,28 @@ static const struct gp_pci_gpu *without_decoder(const struct gp_machine *m)
     return first;
 }
 
-/* Another GPU, which a driver of the kernel runs; NULL. */
-static const struct gp_pci_gpu *other_gpu(const struct gp_machine *m)
+/* Whether a driver that decodes runs it: vfio-pci gives it to a guest. */
+static bool is_driven(const struct gp_pci_gpu *gpu)
 {
-    for (size_t i = 0; i < m->gpu_count; i++)
-        if ((m->gpus[i].vendor == GP_PCI_INTEL || m->gpus[i].vendor == GP_PCI_AMD) &&
-            m->gpus[i].driver[0])
-            return &m->gpus[i];
-    return NULL;
+    static const char *const drivers[] = {"amdgpu", "i915", "radeon", "xe"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(drivers); i++)
+        if (strcmp(gpu->driver, drivers[i]) == 0)
+            return true;
+    return false;
 }
 
-static void show_other_driver(struct gp_exam *exam)
+/* Another GPU; NULL. *ret is the file of its driver of VA-API; NULL: it is not installed. */
+static const struct gp_pci_gpu *other_gpu(struct gp_exam *exam, const char **ret)
 {
-    static const char *const known[] = {"iHD", "i965", "radeonsi"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(known); i++)
-        if (gp_graphics_video_driver(exam, known[i])) {
-            gp_exam_evidence(exam, gp_graphics_video_driver(exam, known[i]),
-                             "the driver of the other GPU, present");
-            return;
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_pci_gpu *other = NULL;
+    *ret = NULL;
+    for (size_t i = 0; i < m->gpu_count && !*ret; i++)
+        if (is_driven(&m->gpus[i])) {
+            other = &m->gpus[i];
+            *ret = gp_graphics_video_driver_of(exam, other->vendor);
         }
+    return other;
 }
 
 static void fix_forced(struct gp_exam *exam, const char *value)
@@ -90,17 +106,23 @@ static void fix_forced(struct gp_exam *exam, const char *value)
 /* What VA-API is led to has nothing to decode with. */
 static void report_forced(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *value)
 {
-    const struct gp_pci_gpu *other = other_gpu(&exam->machine);
-    gp_exam_report(exam, other ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    const char *driver;
+    const struct gp_pci_gpu *other = other_gpu(exam, &driver);
+    gp_exam_report(exam, driver ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s leads VA-API to an NVIDIA GPU without a video decoder: %s", variable,
                    "programs decode video on the CPU");
     gp_exam_evidence(exam, gpu->bus_id, "%s: it has no NVDEC", gpu->chip->name);
-    if (other)
-        show_other_driver(exam);
+    if (driver)
+        gp_exam_evidence(exam, driver, "the driver of the other GPU, present");
     gp_exam_why(exam, "nvidia-vaapi-driver loads, but offers no codec (vainfo lists none), so "
                       "browsers and players use the CPU, or play nothing.");
-    if (other)
+    if (driver)
         fix_forced(exam, value);
+    else if (other)
+        gp_exam_advice(exam,
+                       "to decode on the other GPU (%s): install its driver of VA-API, which is "
+                       "not in the usual directories, then unset %s",
+                       other->bus_id, variable);
 }
 
 /* NVIDIA's driver has no VA-API by itself. */
