@@ -328,6 +328,30 @@ const char *gp_driver_flavour(struct gp_exam *exam)
     return gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver));
 }
 
+bool gp_driver_is_headless(struct gp_exam *exam)
+{
+    static const char mark[] = "nvidia-headless-";
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strncmp(in->packages[i].name, mark, strlen(mark)) == 0 &&
+            strcmp(in->packages[i].state, "installed") == 0)
+            return true;
+    return false;
+}
+
+const char *gp_driver_whole(struct gp_exam *exam)
+{
+    const char *flavour = gp_driver_flavour(exam);
+    const char *part = gp_exam_text(exam, "libnvidia-compute-%s", flavour);
+    const char *name = gp_exam_text(exam, "nvidia-driver-%s%s", flavour,
+                                    exam->machine.is_driver_open ? "-open" : "");
+    return exam->machine.distro == GP_DISTRO_UBUNTU && !gp_driver_is_headless(exam) &&
+                   gp_packages_installed(&exam->files, &exam->arena, part) &&
+                   !gp_packages_installed(&exam->files, &exam->arena, name)
+               ? name
+               : "";
+}
+
 const char *gp_driver_libraries_package(struct gp_exam *exam, const char *end, const char *usual)
 {
     const struct gp_install *in = gp_install_of(exam);

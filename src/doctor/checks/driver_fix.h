@@ -17,6 +17,14 @@ void gp_driver_fix_install_or_nouveau(struct gp_exam *exam);
 /* The branch and flavour of Ubuntu's packages of the driver: "535-server". */
 const char *gp_driver_flavour(struct gp_exam *exam);
 
+/* Whether Ubuntu's driver for computing alone is installed: nobody gets that by accident. */
+bool gp_driver_is_headless(struct gp_exam *exam);
+
+/* The package by which all of Ubuntu's parts of the driver come, if some are there without it, so
+ * that updates and removals leave some; "": it is installed, not wanted, or there are no such
+ * packages. */
+const char *gp_driver_whole(struct gp_exam *exam);
+
 /* The installed package of the driver's libraries, by its last word: of Debian
  * "nvidia-tesla-470-driver-libs", of Arch "nvidia-470xx-utils", of nvidia-all "nvidia-utils-tkg".
  * `usual`: there is none. */

@@ -398,32 +398,22 @@ static bool find_fallback(struct gp_exam *exam, struct fallback *ret)
     return ret->where && ret->drawn;
 }
 
-/* Ubuntu's parts of the driver come by one package, without which updates and removals leave some
- * of them; "": it is installed, or there are no such packages. */
-static const char *whole_driver(struct gp_exam *exam)
+static void fix_desktop(struct gp_exam *exam, const char *whole, bool has_xorg)
 {
-    const char *flavour = gp_driver_flavour(exam);
-    const char *part = gp_exam_text(exam, "libnvidia-compute-%s", flavour);
-    const char *name = gp_exam_text(exam, "nvidia-driver-%s%s", flavour,
-                                    exam->machine.is_driver_open ? "-open" : "");
-    return exam->machine.distro == GP_DISTRO_UBUNTU &&
-                   gp_packages_installed(&exam->files, &exam->arena, part) &&
-                   !gp_packages_installed(&exam->files, &exam->arena, name)
-               ? name
-               : "";
-}
-
-static void fix_desktop(struct gp_exam *exam)
-{
-    const char *whole = whole_driver(exam);
-    if (!whole[0]) {
-        fix_graphics(exam, "nvidia-driver");
+    if (whole[0]) {
+        gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s: not installed", whole);
+        gp_exam_command(exam, "the whole driver, with its parts for X and OpenGL",
+                        "sudo apt install %s", whole);
+        gp_driver_fix_reboot(exam, "");
         return;
     }
-    gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s: not installed", whole);
-    gp_exam_command(exam, "the whole driver, with its parts for X and OpenGL",
-                    "sudo apt install %s", whole);
-    gp_driver_fix_reboot(exam, "");
+    fix_graphics(exam, "nvidia-driver");
+    if (!gp_driver_is_headless(exam))
+        return;
+    if (has_xorg)
+        gp_exam_command(exam, "and the driver's part for X",
+                        "sudo apt install xserver-xorg-video-nvidia-%s", gp_driver_flavour(exam));
+    gp_exam_advice(exam, "if this driver is meant for computing alone: leave it as it is");
 }
 
 /* False: it has no desktop that lacks them. */
@@ -439,7 +429,10 @@ static bool check_desktop(struct gp_exam *exam)
     bool is_seen = find_fallback(exam, &fallback);
     if (!is_seen && !has_desktop(exam))
         return false;
-    gp_exam_report(exam, is_seen ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+    const char *whole = gp_driver_whole(exam);
+    /* A failure would skip driver.mismatch; and computing may be all that was wanted. */
+    bool is_lost = is_seen && whole[0] && !gp_driver_is_mismatched(exam);
+    gp_exam_report(exam, is_lost ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
                    "this desktop draws on the CPU: the driver's libraries for graphics are not "
                    "installed");
     gp_exam_evidence(exam, library, "not in any library directory");
@@ -450,7 +443,7 @@ static bool check_desktop(struct gp_exam *exam)
     }
     gp_exam_why(exam, "Only the driver's part for computing is installed; OpenGL then uses "
                       "llvmpipe, or the screen stays black.");
-    fix_desktop(exam);
+    fix_desktop(exam, whole, is_seen);
     return true;
 }
 
