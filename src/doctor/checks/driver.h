@@ -92,6 +92,9 @@ void gp_driver_fix_narrow(struct gp_exam *exam);
 /* driver_nvenc.c */
 void gp_driver_check_nvenc(struct gp_exam *exam);
 
+/* Likewise: what OBS' Flatpak says, if it finds the driver too old for NVENC; NULL. */
+const struct gp_log_known *gp_driver_obs_of_flatpak(struct gp_exam *exam);
+
 /* An FFmpeg in file systems of a container that needs a newer NVENC than the driver has. False:
  * there is none, another one there fits, or the refusal in a log is reported by the check above. */
 struct gp_log_known;
@@ -124,6 +127,9 @@ bool gp_driver_is_mismatched(struct gp_exam *exam);
 
 /* driver_copies.c: other versions of its libraries that programs find first */
 void gp_driver_check_copies(struct gp_exam *exam);
+
+/* Whether Flatpak has copies of the driver, but none of this one: that check reports it. */
+bool gp_driver_has_old_flatpak(struct gp_exam *exam);
 
 /* driver_device.c: what the loaded module reports, and its device files */
 void gp_driver_check_gpus(struct gp_exam *exam);

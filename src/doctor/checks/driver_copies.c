@@ -1,6 +1,7 @@
 /* Copies of the driver's libraries and programs of another version than the driver's, which a
  * profile, a variable or a sandbox puts before the system's own: driver.copies. */
 #include "doctor/checks/driver.h"
+#include "doctor/checks/log_show.h"
 #include "doctor/readers/homes.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/searchpath.h"
@@ -186,6 +187,16 @@ static void look_at_runtimes(struct gp_exam *exam, const char *folder, const cha
     }
 }
 
+/* As the names of the copies have it: "580-95-05". */
+static const char *version_of_copy(struct gp_exam *exam)
+{
+    char version[32];
+    (void)snprintf(version, sizeof(version), "%s", exam->machine.driver);
+    for (char *p = version; *p; p++)
+        *p = *p == '.' ? '-' : *p;
+    return gp_exam_text(exam, "%s", version);
+}
+
 static struct flatpak flatpak_of(struct gp_exam *exam, const char *version)
 {
     const struct gp_homes *homes = gp_homes_of_all(exam);
@@ -264,14 +275,17 @@ static void report_broken(struct gp_exam *exam, const struct flatpak *all)
                     gp_exam_quoted(exam, all->name));
 }
 
+bool gp_driver_has_old_flatpak(struct gp_exam *exam)
+{
+    const struct flatpak all = flatpak_of(exam, version_of_copy(exam));
+    return all.other && !all.has_copy;
+}
+
 /* Flatpak has its own copy of the libraries for each version: "…GL.nvidia-550-54-14". */
 static void check_flatpak(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    char version[32];
-    (void)snprintf(version, sizeof(version), "%s", m->driver);
-    for (char *p = version; *p; p++)
-        *p = *p == '.' ? '-' : *p;
+    const char *version = version_of_copy(exam);
     const struct flatpak all = flatpak_of(exam, version);
     const char *other = all.other;
     if (all.broken)
@@ -284,6 +298,9 @@ static void check_flatpak(struct gp_exam *exam)
                    "Flatpak has no libraries for driver %s", m->driver);
     gp_exam_evidence(exam, other ? all.folder : all.mesa, "%s",
                      other ? other : "only Mesa's, none of NVIDIA");
+    const struct gp_log_known *failure = other ? gp_driver_obs_of_flatpak(exam) : NULL;
+    if (failure)
+        gp_log_show_known(exam, failure);
     gp_exam_why(exam, "Programs from Flatpak bring their own copy of the driver's libraries, which "
                       "must have the module's version; without it they do not use the GPU.");
     if (fix_without_flathub(exam, gp_exam_text(exam, "%s%s", gl_mark, version)))

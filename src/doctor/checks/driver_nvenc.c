@@ -212,16 +212,40 @@ static bool has_encoder(const struct gp_machine *m)
 
 /* ---- OBS Studio ---- */
 
+static const char old_id[] = "obs.old-driver", api_id[] = "nvenc.api";
+
+static bool is_refusal(const struct gp_log_known *known)
+{
+    static const char words[] = "driver does not support this NVENC version";
+    return strcmp(known->id, old_id) == 0 ||
+           (strcmp(known->id, api_id) == 0 && strstr(known->text, words));
+}
+
 /* OBS tests NVENC when it starts, and says only that the driver is too old. NULL: it did not. */
 static const struct gp_log_known *obs_refusal_of(struct gp_exam *exam)
 {
-    static const char api[] = "nvenc.api", words[] = "driver does not support this NVENC version";
-    const struct gp_log_known *failure = gp_log_known_of(exam, "obs.old-driver");
+    const struct gp_log_known *failure = gp_log_known_of(exam, old_id);
     const struct gp_log *log = gp_log_of(exam);
     for (size_t i = 0; !failure && i < log->known_count; i++)
-        if (strcmp(log->known[i].id, api) == 0 && strstr(log->known[i].text, words))
-            failure = gp_log_known_of(exam, api);
+        if (is_refusal(&log->known[i]))
+            failure = gp_log_known_of(exam, api_id);
     return failure;
+}
+
+static bool is_of_flatpak(const struct gp_log_known *failure)
+{
+    static const char app[] = "com.obsproject.Studio";
+    return strstr(failure->path, app) || strstr(failure->text, app);
+}
+
+/* Another OBS' refusal does not count as reported by asking for this. */
+const struct gp_log_known *gp_driver_obs_of_flatpak(struct gp_exam *exam)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->known_count; i++)
+        if (is_refusal(&log->known[i]))
+            return is_of_flatpak(&log->known[i]) ? obs_refusal_of(exam) : NULL;
+    return NULL;
 }
 
 /* Its Flatpak, which brings the newest headers; distributions often have older ones. */
@@ -238,10 +262,13 @@ static void fix_flatpak(struct gp_exam *exam)
  */
 static void report_obs(struct gp_exam *exam, const struct gp_log_known *failure, size_t newer)
 {
-    static const char app[] = "com.obsproject.Studio";
+    enum { NEWEST = 1 }; /* of OBS' releases none is known that was built for it */
     const char *driver = versions[newer - 1].driver;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "OBS cannot encode with NVENC: it was built for driver %s or newer", driver);
+    const char *words = newer == NEWEST ? gp_exam_text(exam, "a newer NVENC than driver %s has",
+                                                       exam->machine.driver)
+                                        : gp_exam_text(exam, "driver %s or newer", driver);
+    gp_exam_report(exam, GP_VERDICT_WARN, "OBS cannot encode with NVENC: it was built for %s",
+                   words);
     gp_log_show_known(exam, failure);
     gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s%s%s", exam->machine.driver,
                      newer < NONE ? ", which has NVENC " : "",
@@ -249,7 +276,7 @@ static void report_obs(struct gp_exam *exam, const struct gp_log_known *failure,
     gp_exam_why(exam, "OBS tests NVENC when it starts, and offers it only if the driver is as new "
                       "as the headers that OBS was built with: since 32.2 those of NVENC 13.");
     gp_driver_fix_at_least(exam, driver);
-    if (strstr(failure->path, app) || strstr(failure->text, app))
+    if (is_of_flatpak(failure))
         fix_flatpak(exam);
     else
         gp_exam_advice(exam, "or use an older release of OBS, built for NVENC %s or older",
@@ -263,7 +290,8 @@ void gp_driver_check_nvenc(struct gp_exam *exam)
     if (newer == 0 || !has_encoder(&exam->machine))
         return;
     const struct gp_log_known *obs = obs_refusal_of(exam);
-    if (obs)
+    /* In the sandbox it sees the driver of the copy there. */
+    if (obs && !(is_of_flatpak(obs) && gp_driver_has_old_flatpak(exam)))
         report_obs(exam, obs, newer);
     struct build build;
     const struct place *place = NULL;
