@@ -1,9 +1,7 @@
 /* Programs from Flatpak that compute with HIP, whose sandbox has no ROCm. */
 #include "doctor/checks/amd.h"
 #include "doctor/readers/homes.h"
-#include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
-#include "doctor/readers/torch.h"
 
 #include <string.h>
 
@@ -136,32 +134,6 @@ static const char *host_folder(struct gp_exam *exam)
     return NULL;
 }
 
-/* The one that is started may be another one than Flatpak's. */
-static bool has_other(struct gp_exam *exam, const struct program *program)
-{
-    static const char *const folders[] = {"/usr/bin", "/usr/local/bin", "/snap/bin"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], program->command)))
-            return true;
-    return false;
-}
-
-/* Whether ROCm may be installed for something else. */
-static bool has_other_user(struct gp_exam *exam)
-{
-    static const char *const files[] = {"/usr/bin/ollama", "/usr/local/bin/ollama",
-                                        "/usr/bin/llama-server"};
-    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    struct gp_torch torch;
-    for (size_t i = 0; i < GP_ARRAY_LEN(files); i++)
-        if (gp_files_exist(&exam->files, files[i]))
-            return true;
-    for (size_t i = 0; i < envs->count; i++)
-        if (gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.hip[0])
-            return true;
-    return false;
-}
-
 /* Whether HIP's renderers support one of the GPUs: those before gfx10 only in some releases. */
 static bool has_usable_gpu(struct gp_exam *exam)
 {
@@ -180,16 +152,15 @@ bool gp_amd_has_flatpak(struct gp_exam *exam)
            has_usable_gpu(exam);
 }
 
+/* Only a note: no file that is read says whether Blender is to compute by HIP. ROCm may be
+ * installed for something else, and another Blender may be the one that is started. */
 void gp_amd_check_flatpak(struct gp_exam *exam)
 {
     const char *folder, *host = host_folder(exam);
     const struct program *program = find_program(exam, &folder);
     if (!program || has_inside(exam, program) || is_overridden(exam, program))
         return;
-    /* Who has installed HIP wants it; others may draw only, or compute on another GPU. */
-    bool is_wanted = host && exam->machine.nvidia_count == 0 && !has_other(exam, program) &&
-                     !has_other_user(exam);
-    gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, GP_VERDICT_INFO,
                    "%s from Flatpak does not find the AMD GPU for HIP: its sandbox has no ROCm",
                    program->title);
     gp_exam_evidence(exam, folder, "without %s, as are Flatpak's runtimes", runtime);
@@ -200,9 +171,5 @@ void gp_amd_check_flatpak(struct gp_exam *exam)
                 "GPUs found\" in %s; drawing works.",
                 program->place);
     gp_exam_advice(exam, "%s%s", program->elsewhere, host ? "" : ", which is to be installed");
-    if (host && strncmp(host, "/usr/", 5) == 0)
-        gp_exam_command(exam, "or for a try, if the system's libraries fit the sandbox's",
-                        "flatpak run --filesystem=host-os --env=LD_LIBRARY_PATH=/run/host%s %s",
-                        gp_exam_quoted(exam, host), program->id);
     gp_exam_link(exam, program->link);
 }
