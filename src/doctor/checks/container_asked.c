@@ -95,31 +95,51 @@ static enum found look_in_list(struct gp_exam *exam, const char *list, const cha
     return is_usual ? found : higher(found, UNKNOWN);
 }
 
+/* Whether a file or a pattern of files is directly in one of the folders that are read. */
+static bool is_read(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(configs); i++)
+        if (strlen(configs[i]) == n && strncmp(path, configs[i], n) == 0)
+            return true;
+    return false;
+}
+
 /* What a list of more files of the configuration says: nothing if these are read anyway. */
 static enum found judge_imports(struct gp_exam *exam, const char *list)
 {
     const char *end = list + strcspn(list, "]"), *path;
     enum found found = MISSING;
-    while ((path = next_quoted(exam, &list, end))) {
-        bool is_read = false;
-        for (size_t i = 0; i < GP_ARRAY_LEN(configs); i++)
-            is_read = is_read || strncmp(path, configs[i], strlen(configs[i])) == 0;
-        found = is_read ? found : UNKNOWN;
-    }
+    while ((path = next_quoted(exam, &list, end)))
+        found = is_read(path) ? found : UNKNOWN;
     return found;
+}
+
+/* The line "imports = […]"; NULL: there is none. */
+static const char *imports_in(const char *text)
+{
+    static const char key[] = "imports";
+    while (*text) {
+        text += strspn(text, " \t\r\n");
+        if (strncmp(text, key, sizeof(key) - 1) == 0)
+            return text;
+        text += strcspn(text, "\n");
+    }
+    return NULL;
 }
 
 /* Likewise in the folders that a file of an engine's configuration names. */
 static enum found look_by(struct gp_exam *exam, const char *config, const char *kind)
 {
-    static const char key[] = "cdi_spec_dirs", more[] = "\nimports";
+    static const char key[] = "cdi_spec_dirs";
     const char *text = gp_files_text(&exam->files, &exam->arena, config, 1 << 18, NULL);
     struct stat st;
     bool is_folder = !text && gp_files_stat(&exam->files, config, &st) == 0 && S_ISDIR(st.st_mode);
     enum found found = text || is_folder ? MISSING : UNKNOWN;
     for (const char *at = text; at && (at = strstr(at, key)); at += sizeof(key) - 1)
         found = higher(found, look_in_list(exam, at, kind));
-    const char *imports = text ? strstr(text, more) : NULL;
+    const char *imports = text ? imports_in(text) : NULL;
     return imports ? higher(found, judge_imports(exam, imports)) : found;
 }
 
