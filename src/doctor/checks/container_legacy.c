@@ -11,22 +11,64 @@
 
 static const char own_spec[] = "1.18.0"; /* the first whose runtime describes the GPUs by itself */
 
-static void find_running(struct gp_exam *unused, const struct gp_docker_container *c,
-                         void *argument)
+static const char failure[] = "failed with error code"; /* of ldconfig */
+
+/* How the containers with GPUs that do not come by CDI have started. */
+struct starts {
+    size_t failed;     /* the last time, by this failure */
+    const char *since; /* before it, docker's time at which the last of them was created or ran */
+    bool is_any_well;
+};
+
+static const char *state_of(const struct gp_docker_container *c, const char *key)
 {
-    bool *ret = argument;
-    const char *asked = gp_docker_asked(c);
-    bool is_by_cdi = asked && strstr(asked, "nvidia.com/");
-    (void)unused;
-    *ret = *ret || (c->host && c->is_running && !is_by_cdi && gp_docker_has_gpus(c));
+    const char *value = gp_docker_text(json_object_get(c->config, "State"), key);
+    return value ? value : "";
 }
 
-/* Whether it works for another container: then the image of this one is at fault. */
-static bool works_for_others(struct gp_exam *exam)
+static bool is_in_old_way(const struct gp_docker_container *c)
 {
-    bool is_any = false;
-    (void)gp_docker_each(exam, find_running, &is_any);
-    return is_any;
+    const char *asked = gp_docker_asked(c);
+    return c->host && gp_docker_has_gpus(c) && !(asked && strstr(asked, "nvidia.com/"));
+}
+
+/* Docker's times, all in UTC, are in the order of their texts. */
+static void keep_later(struct gp_exam *exam, struct starts *starts, const char *time)
+{
+    if (time && strcmp(time, starts->since) > 0)
+        starts->since = gp_exam_text(exam, "%s", time);
+}
+
+static void find_failed(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
+{
+    struct starts *starts = argument;
+    if (!is_in_old_way(c) || !strstr(state_of(c, "Error"), failure))
+        return;
+    starts->failed++;
+    keep_later(exam, starts, gp_docker_text(c->config, "Created"));
+    keep_later(exam, starts, state_of(c, "StartedAt"));
+}
+
+/* One that has ended, as a batch job, is proof, too; before the failed one was created, or ran, the
+ * driver may have been another one. */
+static void find_well(struct gp_exam *unused, const struct gp_docker_container *c, void *argument)
+{
+    static const char never[] = "0001-";
+    struct starts *starts = argument;
+    const char *time = state_of(c, "StartedAt");
+    bool has_ended = !state_of(c, "Error")[0] && strcmp(time, starts->since) > 0 &&
+                     strncmp(time, never, sizeof(never) - 1) != 0;
+    (void)unused;
+    starts->is_any_well = starts->is_any_well || (is_in_old_way(c) && (c->is_running || has_ended));
+}
+
+/* If it works for another container, the image of the failed one is at fault. */
+static struct starts read_starts(struct gp_exam *exam)
+{
+    struct starts starts = {.since = ""};
+    (void)gp_docker_each(exam, find_failed, &starts);
+    (void)gp_docker_each(exam, find_well, &starts);
+    return starts;
 }
 
 static void fix(struct gp_exam *exam, const char *version)
@@ -62,15 +104,18 @@ bool gp_container_report_legacy(struct gp_exam *exam, const struct gp_log_known 
 {
     const struct gp_engine *engine = gp_container_engine(exam);
     const char *version = gp_container_toolkit_version(exam);
-    if (!strstr(known->text, "failed with error code") || !engine ||
-        strcmp(engine->name, "docker") != 0 || !exam->machine.is_driver_loaded ||
-        exam->machine.container || exam->machine.is_jetson || gp_container_is_rootless(exam) ||
-        gp_container_has_mode(exam) || gp_docker_is_left_over(exam, known->path) ||
-        works_for_others(exam))
+    if (!strstr(known->text, failure) || !engine || strcmp(engine->name, "docker") != 0 ||
+        !exam->machine.is_driver_loaded || exam->machine.container || exam->machine.is_jetson ||
+        gp_container_is_rootless(exam) || gp_container_has_mode(exam) ||
+        gp_docker_is_left_over(exam, known->path))
+        return false;
+    struct starts starts = read_starts(exam);
+    if (starts.is_any_well)
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "containers with a GPU do not start: the toolkit's old way (mode legacy) fails "
-                   "at its last step, ldconfig");
+                   "%s: the toolkit's old way (mode legacy) fails at its last step, ldconfig",
+                   starts.failed > 1 ? "containers with a GPU do not start"
+                                     : "a container with a GPU did not start");
     gp_log_show_known(exam, gp_log_known_of(exam, known->id));
     if (version[0])
         gp_exam_evidence(exam, "nvidia-container-toolkit", "%s", version);
