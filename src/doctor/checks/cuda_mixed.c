@@ -8,6 +8,7 @@
 #include "doctor/readers/toolkit.h"
 #include "doctor/version.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,17 +41,24 @@ const char *gp_cuda_build_root(struct gp_exam *exam, const char **ret_where)
     return NULL;
 }
 
+/* Whether a place in an environment is where wheels put all of CUDA, "/nvidia/cu13". Those before
+ * CUDA 13 had a directory for each part. */
+static bool is_of_wheels(const char *place)
+{
+    static const char start[] = "/nvidia/cu";
+    return strncmp(place, start, sizeof(start) - 1) == 0 &&
+           isdigit((unsigned char)place[sizeof(start) - 1]);
+}
+
 /* The environment with the packages in this directory: conda's are its whole prefix. */
 static bool find_compiler(struct gp_exam *exam, struct mixed *m)
 {
-    static const char wheels[] = "/nvidia/cu";
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     char real[GP_PATH_SIZE];
     for (size_t i = 0; i < envs->count && !m->compiler; i++) {
         m->env = &envs->list[i];
         size_t n = gp_files_real(&exam->files, m->env->site, real) ? strlen(real) : 0;
-        if (n > 0 && strncmp(m->root, real, n) == 0 &&
-            strncmp(m->root + n, wheels, sizeof(wheels) - 1) == 0)
+        if (n > 0 && strncmp(m->root, real, n) == 0 && is_of_wheels(m->root + n))
             m->compiler = gp_pyenv_package(m->env, "nvidia-cuda-nvcc");
         else if (m->env->kind == GP_PYENV_CONDA &&
                  gp_files_real(&exam->files, m->env->prefix, real) && strcmp(real, m->root) == 0)
@@ -108,13 +116,13 @@ static bool has_module(struct gp_exam *exam, const struct gp_pyenv *env, const c
            gp_files_exist(&exam->files, path);
 }
 
-/* What compiles for the GPU when it is first used, with CCCL's headers; NULL: nothing. */
+/* What compiles for the GPU when it is first used, with CCCL's headers; NULL: nothing. DeepSpeed is
+ * not one: it compiles only what a program asks for, mostly without these headers. */
 static const char *jit_user(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const struct {
         const char *module, *word;
-    } users[] = {
-        {"flashinfer", "FlashInfer"}, {"deep_gemm", "DeepGEMM"}, {"deepspeed", "DeepSpeed"}};
+    } users[] = {{"flashinfer", "FlashInfer"}, {"deep_gemm", "DeepGEMM"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(users); i++)
         if (has_module(exam, env, users[i].module))
             return users[i].word;
