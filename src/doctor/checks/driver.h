@@ -92,12 +92,8 @@ void gp_driver_fix_narrow(struct gp_exam *exam);
 /* driver_nvenc.c */
 void gp_driver_check_nvenc(struct gp_exam *exam);
 
-/* Likewise: what OBS' Flatpak says, if it finds the driver too old for NVENC; NULL. */
-const struct gp_log_known *gp_driver_obs_of_flatpak(struct gp_exam *exam);
-
 /* An FFmpeg in file systems of a container that needs a newer NVENC than the driver has. False:
  * there is none, another one there fits, or the refusal in a log is reported by the check above. */
-struct gp_log_known;
 struct gp_driver_nvenc {
     const char *path;
     const char *api, *driver; /* what it was built for, and the oldest driver with that */
@@ -105,6 +101,16 @@ struct gp_driver_nvenc {
 };
 bool gp_driver_find_nvenc(struct gp_exam *exam, const char *const *roots, size_t count,
                           struct gp_driver_nvenc *ret);
+
+struct gp_log_known;
+
+/* driver_obs.c: OBS tests NVENC when it starts, and says only that the driver is too old. NULL: it
+ * did not. */
+const struct gp_log_known *gp_driver_obs_refusal(struct gp_exam *exam);
+/* Whether it was that of the Flatpak. */
+bool gp_driver_is_of_flatpak(const struct gp_log_known *refusal);
+/* The refusal, if it was. */
+const struct gp_log_known *gp_driver_obs_of_flatpak(struct gp_exam *exam);
 
 /* driver_parts.c */
 void gp_driver_check_parts(struct gp_exam *exam);
@@ -121,9 +127,6 @@ void gp_driver_check_mismatch(struct gp_exam *exam);
 
 /* Firmware of the GPU's system processor for this version of the driver. */
 void gp_driver_check_firmware(struct gp_exam *exam);
-
-/* The loaded module and the libraries on disk have different versions. */
-bool gp_driver_is_mismatched(struct gp_exam *exam);
 
 /* driver_copies.c: other versions of its libraries that programs find first */
 void gp_driver_check_copies(struct gp_exam *exam);

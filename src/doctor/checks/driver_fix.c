@@ -523,3 +523,10 @@ void gp_driver_fix_idle(struct gp_exam *exam)
     gp_exam_advice(exam, "to do this at each boot, use a service; NVIDIA's installer puts a sample "
                          "into /usr/share/doc/NVIDIA_GLX-1.0/samples");
 }
+
+bool gp_driver_is_mismatched(struct gp_exam *exam)
+{
+    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
+    return exam->machine.driver[0] && library &&
+           !gp_install_same(exam->machine.driver, library->version);
+}

@@ -14,6 +14,9 @@ void gp_driver_fix_install(struct gp_exam *exam);
  * driver is no good choice. */
 void gp_driver_fix_install_or_nouveau(struct gp_exam *exam);
 
+/* The loaded module and the libraries on disk have different versions. */
+bool gp_driver_is_mismatched(struct gp_exam *exam);
+
 /* The branch and flavour of Ubuntu's packages of the driver: "535-server". */
 const char *gp_driver_flavour(struct gp_exam *exam);
 

@@ -12,13 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-bool gp_driver_is_mismatched(struct gp_exam *exam)
-{
-    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
-    return exam->machine.driver[0] && library &&
-           !gp_install_same(exam->machine.driver, library->version);
-}
-
 /* nvidia-smi needs only the other library. */
 static void check_cuda(struct gp_exam *exam)
 {

@@ -212,42 +212,6 @@ static bool has_encoder(const struct gp_machine *m)
 
 /* ---- OBS Studio ---- */
 
-static const char old_id[] = "obs.old-driver", api_id[] = "nvenc.api";
-
-static bool is_refusal(const struct gp_log_known *known)
-{
-    static const char words[] = "driver does not support this NVENC version";
-    return strcmp(known->id, old_id) == 0 ||
-           (strcmp(known->id, api_id) == 0 && strstr(known->text, words));
-}
-
-/* OBS tests NVENC when it starts, and says only that the driver is too old. NULL: it did not. */
-static const struct gp_log_known *obs_refusal_of(struct gp_exam *exam)
-{
-    const struct gp_log_known *failure = gp_log_known_of(exam, old_id);
-    const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; !failure && i < log->known_count; i++)
-        if (is_refusal(&log->known[i]))
-            failure = gp_log_known_of(exam, api_id);
-    return failure;
-}
-
-static bool is_of_flatpak(const struct gp_log_known *failure)
-{
-    static const char app[] = "com.obsproject.Studio";
-    return strstr(failure->path, app) || strstr(failure->text, app);
-}
-
-/* Another OBS' refusal does not count as reported by asking for this. */
-const struct gp_log_known *gp_driver_obs_of_flatpak(struct gp_exam *exam)
-{
-    const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; i < log->known_count; i++)
-        if (is_refusal(&log->known[i]))
-            return is_of_flatpak(&log->known[i]) ? obs_refusal_of(exam) : NULL;
-    return NULL;
-}
-
 /* Its Flatpak, which brings the newest headers; distributions often have older ones. */
 static void fix_flatpak(struct gp_exam *exam)
 {
@@ -276,7 +240,7 @@ static void report_obs(struct gp_exam *exam, const struct gp_log_known *failure,
     gp_exam_why(exam, "OBS tests NVENC when it starts, and offers it only if the driver is as new "
                       "as the headers that OBS was built with: since 32.2 those of NVENC 13.");
     gp_driver_fix_at_least(exam, driver);
-    if (is_of_flatpak(failure))
+    if (gp_driver_is_of_flatpak(failure))
         fix_flatpak(exam);
     else
         gp_exam_advice(exam, "or use an older release of OBS, built for NVENC %s or older",
@@ -289,9 +253,9 @@ void gp_driver_check_nvenc(struct gp_exam *exam)
     size_t newer = driver[0] ? newer_than(driver) : 0;
     if (newer == 0 || !has_encoder(&exam->machine))
         return;
-    const struct gp_log_known *obs = obs_refusal_of(exam);
+    const struct gp_log_known *obs = gp_driver_obs_refusal(exam);
     /* In the sandbox it sees the driver of the copy there. */
-    if (obs && !(is_of_flatpak(obs) && gp_driver_has_old_flatpak(exam)))
+    if (obs && !(gp_driver_is_of_flatpak(obs) && gp_driver_has_old_flatpak(exam)))
         report_obs(exam, obs, newer);
     struct build build;
     const struct place *place = NULL;
