@@ -2,6 +2,7 @@
  */
 #include "doctor/checks/hardware.h"
 
+#include "doctor/checks/cmdline_fix.h"
 #include "doctor/checks/driver_wish.h"
 #include "doctor/readers/log.h"
 #include "doctor/version.h"
@@ -34,16 +35,7 @@ bool gp_hardware_fix_rcu(struct gp_exam *exam)
                       "starts it, unless RCU's delay on idle CPUs is 1. Defective "
                       "hardware is rarely the reason.");
     gp_exam_command(exam, "until the next boot", "echo 1 | sudo tee %s", setting);
-    gp_exam_advice(exam,
-                   "for good: add rcutree.rcu_idle_gp_delay=1 to the kernel command line, in "
-                   "GRUB_CMDLINE_LINUX_DEFAULT of /etc/default/grub, and write GRUB's "
-                   "configuration again (%s)",
-                   exam->machine.distro == GP_DISTRO_UBUNTU ||
-                           exam->machine.distro == GP_DISTRO_DEBIAN
-                       ? "sudo update-grub"
-                   : gp_files_exist(&exam->files, "/boot/grub2")
-                       ? "sudo grub2-mkconfig -o /boot/grub2/grub.cfg"
-                       : "sudo grub-mkconfig -o /boot/grub/grub.cfg");
+    gp_cmdline_fix(exam, "rcutree.rcu_idle_gp_delay", "1", "for good, from the next boot");
     gp_exam_advice(exam, "or use a kernel from 3.19 on");
     return true;
 }

@@ -1,5 +1,6 @@
 #include "doctor/checks/passthrough.h"
 
+#include "doctor/checks/cmdline_fix.h"
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_wish.h"
 #include "doctor/checks/log_show.h"
@@ -106,10 +107,7 @@ static bool report_no_iommu(struct gp_exam *exam)
     gp_exam_advice(exam, "turn it on in the firmware settings: VT-d (Intel), or IOMMU or AMD-Vi "
                          "and SVM (AMD)");
     if (is_intel && !is_set)
-        gp_exam_advice(exam, "add intel_iommu=on to the kernel command line: to GRUB_CMDLINE_LINUX "
-                             "in /etc/default/grub, or with systemd-boot in /etc/kernel/cmdline");
-    if (gp_files_exist(&exam->files, "/usr/sbin/proxmox-boot-tool"))
-        gp_exam_command(exam, "", "sudo update-grub; sudo proxmox-boot-tool refresh");
+        gp_cmdline_fix(exam, "intel_iommu", "on", "");
     gp_exam_command(exam, "", "sudo reboot");
     return true;
 }

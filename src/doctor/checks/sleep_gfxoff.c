@@ -1,5 +1,6 @@
 /* AMD's gfxoff turned off by amdgpu's mask of features, as masks for overclocking do that were made
  * for old kernels: machines that sleep by s2idle then stay out of their deepest state. */
+#include "doctor/checks/cmdline_fix.h"
 #include "doctor/checks/log_show.h"
 #include "doctor/checks/system.h"
 #include "doctor/exam.h"
@@ -17,8 +18,7 @@ static const unsigned long mask_of_guides = 0xfffd7fff;
 
 static const char parameter[] = "/sys/module/amdgpu/parameters/ppfeaturemask",
                   name[] = "amdgpu.ppfeaturemask=", option[] = "ppfeaturemask=",
-                  folder[] = "/etc/modprobe.d", grub[] = "/etc/default/grub",
-                  state[] = "/sys/power/mem_sleep";
+                  folder[] = "/etc/modprobe.d", state[] = "/sys/power/mem_sleep";
 
 /* The mask as it is printed; "": it leaves gfxoff on, or is unknown. */
 static const char *read_mask(struct gp_exam *exam, unsigned long *ret)
@@ -97,48 +97,17 @@ static bool fix_files(struct gp_exam *exam, const char *right)
     return is_any;
 }
 
-/* The command that writes GRUB's menu; NULL: unknown. */
-static const char *menu_command(enum gp_distro distro)
-{
-    switch ((int)distro) {
-    case GP_DISTRO_DEBIAN:
-    case GP_DISTRO_UBUNTU:
-        return "sudo update-grub";
-    case GP_DISTRO_ARCH:
-        return "sudo grub-mkconfig -o /boot/grub/grub.cfg";
-    case GP_DISTRO_SUSE:
-        return "sudo grub2-mkconfig -o /boot/grub2/grub.cfg";
-    default:
-        return NULL;
-    }
-}
-
 /* On the kernel's command line; false: it is not there. */
 static bool fix_argument(struct gp_exam *exam, const char *right)
 {
     static const char path[] = "/proc/cmdline";
-    const struct gp_machine *m = &exam->machine;
     char line[4096];
-    const char *menu = menu_command(m->distro);
     const char *found =
         gp_files_line(&exam->files, path, line, sizeof(line)) ? strstr(line, name) : NULL;
     if (!found)
         return false;
     gp_exam_evidence(exam, path, "%.*s", (int)strcspn(found, " "), found);
-    const char *text = gp_files_text(&exam->files, &exam->arena, grub, 1 << 16, NULL);
-    if (gp_machine_is_ostree(m)) {
-        gp_exam_command(exam, "", "sudo rpm-ostree kargs --replace=%s%s", name, right);
-    } else if (m->distro == GP_DISTRO_FEDORA || m->distro == GP_DISTRO_RHEL) {
-        gp_exam_command(exam, "", "sudo grubby --update-kernel=ALL --args=%s%s", name, right);
-    } else if (menu && text && strstr(text, name)) {
-        gp_exam_command(exam, "the original file is kept next to it",
-                        "sudo sed -Ei.before 's/(amdgpu\\.%s)[0-9A-Za-z]+/\\1%s/' %s", option,
-                        right, grub);
-        gp_exam_command(exam, "", "%s", menu);
-    } else {
-        gp_exam_advice(exam, "write %s%s on the kernel's command line, in place of the value there",
-                       name, right);
-    }
+    gp_cmdline_fix(exam, "amdgpu.ppfeaturemask", right, "");
     return true;
 }
 
