@@ -338,16 +338,28 @@ const char *gp_machine_variable(const struct gp_machine *machine, const char *na
 
 /* ---- PCI ---- */
 
-bool gp_machine_is_laptop(const struct gp_files *files)
+/* Whether the machine's case is one of these types of SMBIOS. */
+static bool has_chassis(const struct gp_files *files, const unsigned *types, size_t count)
 {
-    static const unsigned types[] = {8, 9, 10, 14, 31, 32}; /* SMBIOS: portable, laptop, … */
     char line[16];
     if (!gp_files_line(files, "/sys/class/dmi/id/chassis_type", line, sizeof(line)))
         return false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(types); i++)
+    for (size_t i = 0; i < count; i++)
         if (strtoul(line, NULL, 10) == types[i])
             return true;
     return false;
+}
+
+bool gp_machine_is_laptop(const struct gp_files *files)
+{
+    static const unsigned types[] = {8, 9, 10, 14, 31, 32}; /* portable, laptop, … */
+    return has_chassis(files, types, GP_ARRAY_LEN(types));
+}
+
+bool gp_machine_is_server(const struct gp_files *files)
+{
+    static const unsigned types[] = {17, 23, 28, 29}; /* server, rack, blade, its enclosure */
+    return has_chassis(files, types, GP_ARRAY_LEN(types));
 }
 
 bool gp_machine_is_live(const struct gp_files *files)

@@ -74,6 +74,9 @@ bool gp_machine_is_live(const struct gp_files *files);
 /* Whether the firmware calls it a laptop, whose GPUs have no slots. */
 bool gp_machine_is_laptop(const struct gp_files *files);
 
+/* Whether the firmware calls it a server, of its own case or in a rack. */
+bool gp_machine_is_server(const struct gp_files *files);
+
 /* Whether it is one of Fedora's systems that are composed as images: packages are layered, not
  * installed. */
 bool gp_machine_is_ostree(const struct gp_machine *machine);

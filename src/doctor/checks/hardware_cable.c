@@ -1,6 +1,9 @@
 /* A GPU at the end of a cable or an adapter (OCuLink, Thunderbolt, a riser, an M.2 slot), and what
  * to try if such a GPU falls off the bus. */
 #include "doctor/checks/hardware.h"
+
+#include "doctor/checks/cmdline_fix.h"
+#include "doctor/checks/unbound.h"
 #include "doctor/readers/log.h"
 #include "doctor/tables.h"
 
@@ -55,69 +58,46 @@ static bool is_narrow(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const 
            !gp_hardware_is_wired(exam, gpu);
 }
 
-/* Whether the kernel has this argument. */
-static bool has_argument(struct gp_exam *exam, const char *argument)
-{
-    char line[4096];
-    const char *found = gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line))
-                            ? strstr(line, argument)
-                            : NULL;
-    char after = found ? found[strlen(argument)] : 'x';
-    return after == '\0' || after == ' ' || after == '\n';
-}
-
-/* The command that sets a kernel argument by itself, or writes what was set in GRUB's file. */
-static void set_argument(struct gp_exam *exam, const char *argument)
-{
-    static const char grub[] = "/etc/default/grub";
-    enum gp_distro distro = exam->machine.distro;
-    if (gp_files_exist(&exam->files, "/usr/sbin/grubby") &&
-        (distro == GP_DISTRO_FEDORA || distro == GP_DISTRO_RHEL))
-        gp_exam_command(exam, "then power off and on", "sudo grubby --update-kernel=ALL --args=%s",
-                        argument);
-    else if (gp_files_exist(&exam->files, grub) &&
-             (distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU))
-        gp_exam_command(exam,
-                        gp_exam_text(exam,
-                                     "once it is in GRUB_CMDLINE_LINUX_DEFAULT of %s; then power "
-                                     "off and on",
-                                     grub),
-                        "sudo update-grub");
-}
-
 /* The services of ports are errors, hotplug and wakeups. Linux leaves them to the firmware unless
  * that hands them over. Servers keep some of them by design. */
 static void advise_arguments(struct gp_exam *exam)
 {
     static const char native[] = "pcie_ports=native", awake[] = "pcie_aspm=off";
-    bool has_native = has_argument(exam, native), has_awake = has_argument(exam, awake);
-    if (!has_native) {
+    const bool is_server = gp_machine_is_server(&exam->files);
+    const bool is_tried = is_server || gp_unbound_has_argument(exam, native);
+    if (!is_tried) {
         gp_exam_advice(exam,
                        "if it happens again with good power and cables, try the kernel argument "
                        "%s (not on servers): Linux then handles hotplug and errors of the PCIe "
                        "ports, even if the firmware keeps them to itself. It has helped over "
                        "OCuLink",
                        native);
-        set_argument(exam, native);
+        gp_cmdline_fix(exam, "pcie_ports", "native", "then power off and on");
     }
     gp_exam_advice(exam,
                    "%s one at a time: %sa lower PCIe generation for its port in the firmware "
                    "settings, a shorter cable, another adapter",
-                   has_native ? "if it happens again, try" : "if that does not help, try",
-                   has_awake ? "" : "the kernel argument pcie_aspm=off, ");
+                   is_tried ? "if it happens again, try" : "if that does not help, try",
+                   is_server || gp_unbound_has_argument(exam, awake)
+                       ? ""
+                       : "the kernel argument pcie_aspm=off, ");
 }
 
 void gp_hardware_advise_cable(struct gp_exam *exam, const char *bus_id)
 {
     const struct gp_machine *m = &exam->machine;
-    for (size_t i = 0; i < m->gpu_count && !m->container; i++) {
+    /* A virtual machine sees neither the real ports nor their cables. */
+    if (m->container || gp_machine_is_virtual(&exam->files))
+        return;
+    for (size_t i = 0; i < m->gpu_count; i++) {
         const char *where, *text = "removable: the GPU is outside of the machine";
         if (strcmp(m->gpus[i].bus_id, bus_id) != 0 ||
             (!is_removable(exam, bus_id, &where) && !is_narrow(exam, &m->gpus[i], &where, &text)))
             continue;
         gp_exam_evidence(exam, where, "%s", text);
         advise_arguments(exam);
-        gp_exam_link(exam, "https://github.com/NVIDIA/open-gpu-kernel-modules/issues/1247");
+        if (m->gpus[i].vendor == GP_PCI_NVIDIA)
+            gp_exam_link(exam, "https://github.com/NVIDIA/open-gpu-kernel-modules/issues/1247");
         return;
     }
 }
