@@ -171,9 +171,13 @@ void gp_driver_check_egl(struct gp_exam *exam);
 /* driver_xwayland.c: a part of driver.params, for a session of Wayland on NVIDIA's GPU */
 void gp_driver_check_xwayland(struct gp_exam *exam);
 
-/* driver_resume.c: whether the driver's script for suspending runs, if enabled, for a driver that
- * does not need it; how to turn it off; and reports a machine that hangs with it when it wakes. */
-bool gp_driver_has_vain_hooks(struct gp_exam *exam);
+/* A line of /proc/driver/nvidia/params: a suspend loses what is in the GPU's memory. */
+#define GP_DRIVER_KEEPS_NONE "PreserveVideoMemoryAllocations: 0"
+
+/* driver_resume.c: whether the loaded driver is set up so that the services and the hook which
+ * suspend it by nvidia-sleep.sh are of no use to it, whether or not they are enabled; how to turn
+ * them off; and reports a machine that hangs with them when it wakes. */
+bool gp_driver_needs_no_hooks(struct gp_exam *exam);
 void gp_driver_fix_hooks(struct gp_exam *exam);
 void gp_driver_check_resume(struct gp_exam *exam);
 

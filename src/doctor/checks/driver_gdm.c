@@ -91,7 +91,7 @@ static bool keeps_memory(struct gp_exam *exam)
 {
     const char *params =
         gp_files_text(&exam->files, &exam->arena, "/proc/driver/nvidia/params", 1 << 16, NULL);
-    return !params || !strstr(params, "PreserveVideoMemoryAllocations: 0");
+    return !params || !strstr(params, GP_DRIVER_KEEPS_NONE);
 }
 
 /* The unit that the rules ask systemd about; true also if it is not in this copy of a machine. */
@@ -345,7 +345,7 @@ void gp_driver_check_gdm(struct gp_exam *exam)
     if (gdm.lacking)
         gp_exam_evidence(exam, gdm.lacking, "missing: the rules ask for it");
     if (gdm.reason == REASON_MEMORY)
-        gp_exam_evidence(exam, "/proc/driver/nvidia/params", "PreserveVideoMemoryAllocations: 0");
+        gp_exam_evidence(exam, "/proc/driver/nvidia/params", GP_DRIVER_KEEPS_NONE);
     gp_exam_why(exam,
                 "%s overrides GDM's own configuration; the menu at the login then has only X11.",
                 gdm.runtime ? gdm.runtime : "What they write below /run");

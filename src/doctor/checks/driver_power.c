@@ -208,8 +208,7 @@ static const char *never_ended(struct gp_exam *exam, const struct gp_syslog *log
  * Where they hang, they are not needed. */
 static bool report_hanging(struct gp_exam *exam, const char *params_path)
 {
-    static const char unset[] = "PreserveVideoMemoryAllocations: 0";
-    if (!gp_driver_has_vain_hooks(exam))
+    if (!gp_driver_needs_no_hooks(exam))
         return false;
     struct gp_syslog logs[GP_SYSLOGS];
     size_t count = gp_syslogs(exam, "init.scope", logs);
@@ -224,7 +223,7 @@ static bool report_hanging(struct gp_exam *exam, const char *params_path)
         gp_exam_report(exam, GP_VERDICT_WARN, "%s", unit->summary);
         gp_exam_evidence(exam, log->where, "%s", line);
         gp_exam_evidence(exam, log->where, "nothing after it says that %s ended", unit->unit);
-        gp_exam_evidence(exam, params_path, "%s", unset);
+        gp_exam_evidence(exam, params_path, GP_DRIVER_KEEPS_NONE);
         gp_exam_why(exam, "Its script, nvidia-sleep.sh, switches to another console and back. It "
                           "is only needed for a driver that preserves GPU memory, which this one "
                           "is not set to do.");
@@ -298,7 +297,7 @@ static bool report_picture(struct gp_exam *exam, const char *path, const char *w
                    "preserve GPU memory");
     gp_exam_evidence(exam, where, "%s", text);
     gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
-    gp_exam_evidence(exam, path, "PreserveVideoMemoryAllocations: 0");
+    gp_exam_evidence(exam, path, GP_DRIVER_KEEPS_NONE);
     gp_exam_why(exam, "What the desktop had in the GPU's memory is gone after a suspend: garbled "
                       "windows, a black screen, or a desktop that restarts.");
     keep_memory(exam);
@@ -337,7 +336,7 @@ static bool report_desktop(struct gp_exam *exam, const char *path, const char *p
                    "a suspend loses what the desktop has in GPU memory: the driver does not "
                    "preserve it");
     gp_exam_evidence(exam, where, "%s", text);
-    gp_exam_evidence(exam, path, "PreserveVideoMemoryAllocations: 0");
+    gp_exam_evidence(exam, path, GP_DRIVER_KEEPS_NONE);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/comm", process),
                      "a compositor that does not restore all that was lost");
     gp_exam_why(exam, "After waking up the screen is black but for the pointer, or windows, fonts "
@@ -353,7 +352,7 @@ static void check_suspend(struct gp_exam *exam)
     static const char path[] = "/proc/driver/nvidia/params";
     const char *params = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
     const char *where, *text;
-    bool is_kept = params && (!strstr(params, "PreserveVideoMemoryAllocations: 0") ||
+    bool is_kept = params && (!strstr(params, GP_DRIVER_KEEPS_NONE) ||
                               strstr(params, "UseKernelSuspendNotifiers: 1"));
     if (gp_driver_report_restore(exam) || report_no_units(exam, path, params) ||
         report_hanging(exam, path) || !was_suspended(exam, &where, &text))
@@ -373,7 +372,7 @@ static void check_suspend(struct gp_exam *exam)
         gp_exam_evidence(exam, failed->where, "%s", failed->text);
     gp_exam_evidence(exam, where, "%s", text);
     if (params && !is_kept)
-        gp_exam_evidence(exam, path, "PreserveVideoMemoryAllocations: 0");
+        gp_exam_evidence(exam, path, GP_DRIVER_KEEPS_NONE);
     gp_exam_why(exam, "After a suspend every CUDA program may fail with \"unknown error\" until "
                       "nvidia_uvm is reloaded, and a Wayland desktop may be broken.");
     gp_exam_command(exam, "when no program uses the GPU",

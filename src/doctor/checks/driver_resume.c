@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-static const char params_path[] = "/proc/driver/nvidia/params",
-                  unset[] = "PreserveVideoMemoryAllocations: 0", scope[] = "init.scope";
+static const char params_path[] = "/proc/driver/nvidia/params", scope[] = "init.scope";
 
 /* Without its script the kernel tells the driver of a suspend, which saves what it needs. */
 void gp_driver_fix_hooks(struct gp_exam *exam)
@@ -25,12 +24,12 @@ void gp_driver_fix_hooks(struct gp_exam *exam)
                         "sudo chmod -x %s", hook);
 }
 
-bool gp_driver_has_vain_hooks(struct gp_exam *exam)
+bool gp_driver_needs_no_hooks(struct gp_exam *exam)
 {
     static const char script[] = "/usr/bin/nvidia-sleep.sh";
     const char *params = gp_files_text(&exam->files, &exam->arena, params_path, 1 << 16, NULL);
     const char *text = gp_files_text(&exam->files, &exam->arena, script, 1 << 16, NULL);
-    return params && strstr(params, unset) && !exam->machine.is_driver_open &&
+    return params && strstr(params, GP_DRIVER_KEEPS_NONE) && !exam->machine.is_driver_open &&
            !strstr(params, "UseKernelSuspendNotifiers: 1") && !(text && strstr(text, "\nexit 0"));
 }
 
@@ -82,7 +81,7 @@ void gp_driver_check_resume(struct gp_exam *exam)
 {
     static const char unit[] = "nvidia-suspend.service", suspend[] = "systemd-suspend.service";
     struct last last = {.exam = exam};
-    if (!gp_driver_has_vain_hooks(exam) || !gp_service_is_wanted(exam, unit, suspend) ||
+    if (!gp_driver_needs_no_hooks(exam) || !gp_service_is_wanted(exam, unit, suspend) ||
         gp_journal_earlier(exam, take_last, &last) <= 0 || !last.text)
         return;
     unsigned ends = count_ends(exam);
@@ -96,7 +95,7 @@ void gp_driver_check_resume(struct gp_exam *exam)
         gp_exam_evidence(exam, "journalctl _SYSTEMD_UNIT=init.scope",
                          "%u of the boots before end while systemd suspends", ends);
     gp_exam_evidence(exam, unit, "enabled");
-    gp_exam_evidence(exam, params_path, "%s", unset);
+    gp_exam_evidence(exam, params_path, GP_DRIVER_KEEPS_NONE);
     gp_exam_why(exam, "Their script, nvidia-sleep.sh, switches to another console and back, with "
                       "which some GPUs stay black after waking. It is only needed for a driver "
                       "that preserves GPU memory, which this one is not set to do.");
