@@ -69,6 +69,7 @@ struct request {
     const char *path, *line;
     unsigned number;
     size_t way;
+    bool is_of_program; /* in a hidden folder: a program has written it for itself */
 };
 
 /* A reservation of devices is one of GPUs: there are no drivers for others. */
@@ -152,35 +153,71 @@ static bool find_request(struct gp_exam *exam, const char *path, struct request 
 }
 
 /* In the order in which compose takes the first that exists. */
+static const char *const defaults[] = {"compose.yaml", "compose.yml", "docker-compose.yaml",
+                                       "docker-compose.yml"};
+
 static bool find_in_folder(struct gp_exam *exam, const char *folder, struct request *ret)
 {
-    static const char *const names[] = {"compose.yaml", "compose.yml", "docker-compose.yaml",
-                                        "docker-compose.yml"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(defaults); i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, defaults[i]);
         if (gp_files_exist(&exam->files, path))
             return find_request(exam, path, ret);
     }
     return false;
 }
 
+/* "docker-compose.gpu.yml", which programs name to compose besides the first file. */
+static bool is_further(const char *name)
+{
+    const char *end = strrchr(name, '.');
+    for (size_t i = 0; i < GP_ARRAY_LEN(defaults); i++)
+        if (strcmp(name, defaults[i]) == 0)
+            return false;
+    size_t start = strncmp(name, "docker-", 7) == 0 ? 7 : 0;
+    return strncmp(name + start, "compose.", 8) == 0 && end && end > name + start + 7 &&
+           (strcmp(end, ".yml") == 0 || strcmp(end, ".yaml") == 0);
+}
+
+static bool find_further(struct gp_exam *exam, const char *folder, struct request *ret)
+{
+    char **entries;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &entries);
+    for (long i = 0; i < n; i++)
+        if (is_further(entries[i]) &&
+            find_request(exam, gp_exam_text(exam, "%s/%s", folder, entries[i]), ret))
+            return true;
+    return false;
+}
+
 enum { FOLDERS_MAX = 400, DEPTH = 3 };
 
-/* Likewise in the directories below one. */
-static bool find_below(struct gp_exam *exam, const char *folder, unsigned depth, size_t *looked,
-                       struct request *ret)
+/* Where programs keep much, but no file for compose. */
+static bool is_store(const char *name)
+{
+    static const char *const stores[] = {".cache", ".local", ".git",  ".npm",
+                                         ".cargo", ".conda", ".venv", ".docker"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(stores); i++)
+        if (strcmp(name, stores[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Likewise in the directories below one: either the visible or the hidden ones, in which programs
+ * keep their own files. */
+static bool find_below(struct gp_exam *exam, const char *folder, unsigned depth, bool is_hidden,
+                       size_t *looked, struct request *ret)
 {
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n && *looked < FOLDERS_MAX; i++) {
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
         struct stat st;
-        if (names[i][0] == '.' || gp_files_stat_link(&exam->files, path, &st) != 0 ||
-            !S_ISDIR(st.st_mode))
+        if ((names[i][0] == '.') != is_hidden || is_store(names[i]) ||
+            gp_files_stat_link(&exam->files, path, &st) != 0 || !S_ISDIR(st.st_mode))
             continue;
         ++*looked;
-        if (find_in_folder(exam, path, ret) ||
-            (depth > 1 && find_below(exam, path, depth - 1, looked, ret)))
+        if (find_in_folder(exam, path, ret) || find_further(exam, path, ret) ||
+            (depth > 1 && find_below(exam, path, depth - 1, false, looked, ret)))
             return true;
     }
     return false;
@@ -194,7 +231,15 @@ static bool find_file(struct gp_exam *exam, struct request *ret, bool *ret_is_he
     const char *home = gp_machine_variable(&exam->machine, "HOME");
     size_t looked = 0;
     *ret_is_here = here && here[0] == '/' && find_in_folder(exam, here, ret);
-    return *ret_is_here || (home && home[0] == '/' && find_below(exam, home, DEPTH, &looked, ret));
+    if (*ret_is_here)
+        return true;
+    if ((here && here[0] == '/' && find_further(exam, here, ret)) ||
+        (home && home[0] == '/' && find_below(exam, home, DEPTH, false, &looked, ret)))
+        return true;
+    if (!home || home[0] != '/' || !find_below(exam, home, DEPTH - 1, true, &looked, ret))
+        return false;
+    ret->is_of_program = true;
+    return true;
 }
 
 /* ---- the check ---- */
@@ -216,7 +261,7 @@ static const char *newest_used(struct gp_exam *exam)
     return newest;
 }
 
-static void advise_update(struct gp_exam *exam)
+static void advise_update(struct gp_exam *exam, const struct compose *compose, const char *needed)
 {
     static const char target[] = "/usr/local/lib/docker/cli-plugins/docker-compose";
     const struct gp_machine *m = &exam->machine;
@@ -224,6 +269,10 @@ static void advise_update(struct gp_exam *exam)
     const char *first = m->distro == GP_DISTRO_UBUNTU   ? "20.04"
                         : m->distro == GP_DISTRO_DEBIAN ? "11"
                                                         : NULL;
+    /* Ubuntu updates its own package within these releases. */
+    bool is_updated = m->distro == GP_DISTRO_UBUNTU &&
+                      strcmp(compose->name, "docker-compose-v2") == 0 &&
+                      gp_version_compare(m->distro_version, "22.04") >= 0;
     bool is_dnf = m->distro == GP_DISTRO_FEDORA || m->distro == GP_DISTRO_RHEL;
     bool has_repository = gp_container_engine_version(exam, "docker-ce")[0] != '\0';
     if (has_repository && is_dnf)
@@ -233,6 +282,10 @@ static void advise_update(struct gp_exam *exam)
     else if (has_repository && first && gp_version_compare(m->distro_version, first) >= 0)
         gp_exam_command(exam, "from docker's repository, which is set up",
                         "sudo apt update && sudo apt install docker-compose-plugin");
+    else if (is_updated)
+        gp_exam_command(
+            exam, gp_exam_text(exam, "docker compose version must then show %s or newer", needed),
+            "sudo apt update && sudo apt install --only-upgrade docker-compose-v2");
     else
         gp_exam_command(exam, "install version 2, which the command docker compose starts",
                         "sudo curl -fL --create-dirs -o %s https://github.com/docker/compose/"
@@ -275,7 +328,9 @@ void gp_container_check_compose(struct gp_exam *exam)
         gp_version_compare(newest_used(exam), first) >= 0)
         return;
     bool is_first = gp_version_compare(compose.version, "2") < 0;
-    gp_exam_report(exam, is_here ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    /* nothing has shown yet that the program is used with GPUs */
+    bool is_likely = request.is_of_program && gp_container_has_toolkit(exam);
+    gp_exam_report(exam, is_here || is_likely ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s %.*s does not know the way by which %s asks for a GPU",
                    is_first ? "docker-compose" : "docker compose",
                    (int)strspn(compose.version, "0123456789."), compose.version,
@@ -284,9 +339,15 @@ void gp_container_check_compose(struct gp_exam *exam)
                      first, ways[request.way].words);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", request.path, request.number), "%s",
                      request.line);
-    gp_exam_why(exam, "It refuses the file: \"Additional properties are not allowed\", or "
-                      "\"Unsupported config option\".");
-    advise_update(exam);
-    gp_exam_command(exam, "then, in the directory of the file", "docker compose up -d");
+    if (is_likely)
+        gp_exam_can_wait(exam);
+    gp_exam_why(exam, "It refuses the file: \"Additional propert%s not allowed\"%s.",
+                strcmp(ways[request.way].start, "gpus:") == 0 ? "y gpus is" : "ies are",
+                is_first ? ", or \"Unsupported config option\"" : "");
+    advise_update(exam, &compose, first);
+    if (is_further(strrchr(request.path, '/') + 1) && !is_here)
+        gp_exam_advice(exam, "then start again what uses the file");
+    else
+        gp_exam_command(exam, "then, in the directory of the file", "docker compose up -d");
     advise_file(exam, compose.version);
 }
