@@ -483,7 +483,8 @@ static void check_toolkit(struct gp_exam *exam, const struct gp_pyenv *env,
     const char *floor = package && package->is_conda ? gp_cuda_floor(package->version) : "";
     struct gp_torch torch;
     if (!floor[0] || !nv->driver[0] || gp_driver_reaches(nv->driver, floor) ||
-        gp_pyenv_torch(exam, env, &torch)) /* which another check judges */
+        gp_pyenv_torch(exam, env, &torch) || /* which another check judges, or RAPIDS */
+        gp_python_is_reported(exam, env, "RAPIDS"))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "CUDA %s in %s needs driver %s or newer; this machine has %s", package->version,

@@ -187,7 +187,7 @@ static void fix_each(struct gp_exam *exam, const struct gp_pyenv *env,
 static void check_driver(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_nvidia *nv)
 {
-    bool is_rapids_done = false;
+    bool is_rapids_done = gp_python_is_reported(exam, env, "RAPIDS");
     for (size_t i = 0; nv->driver[0] && i < GP_ARRAY_LEN(for_each_cuda); i++) {
         const struct for_each_cuda *each = &for_each_cuda[i];
         const char *cuda = cuda_of_each(exam, env, each), *floor = gp_cuda_floor(cuda);
@@ -540,6 +540,7 @@ void gp_check_python_others(struct gp_exam *exam)
         const struct gp_pyenv *env = &envs->list[i];
         struct gp_torch torch;
         packages += env->count + (env->error != 0);
+        gp_check_rapids(exam, env, &nv);
         gp_check_python_needs(exam, env, &nv);
         gp_check_own_libcuda(exam, env);
         gp_check_cpu_builds(exam, env);

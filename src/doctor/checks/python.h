@@ -102,6 +102,9 @@ const char *gp_paddle_index(struct gp_exam *exam);
 /* A fix: the build for GPUs in place of the one for the CPU. */
 void gp_paddle_install(struct gp_exam *exam, const struct gp_pyenv *env, const char *version);
 
+/* rapids.c: RAPIDS beside packages for another CUDA */
+void gp_check_rapids(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv);
+
 /* pins.c: packages that name the PyTorch that they are made for */
 void gp_check_torch_pins(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_torch *torch);

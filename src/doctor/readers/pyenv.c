@@ -104,6 +104,7 @@ static const char *const wanted[] = {
     "libcudf*", /* of RAPIDS */
     "pylibcudf*",
     "dask-cudf*",
+    "rmm",
     "rmm-cu*",
     "librmm*",
     "libcuml*",
