@@ -208,11 +208,10 @@ void gp_check_rapids(struct gp_exam *exam, const struct gp_pyenv *env, const str
     const struct gp_pypackage *const others[] = {mix.cupy, mix.python, mix.bindings};
     const struct gp_pypackage *first = mix.cupy ? mix.cupy : mix.python ? mix.python : mix.bindings;
     const char *floor = gp_cuda_floor(gp_exam_text(exam, "%u", mix.cuda));
-    gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                   "RAPIDS in %s is for CUDA %u, but %s beside it is for CUDA %u", env->prefix,
-                   mix.cuda, first->name,
-                   first == mix.cupy ? cuda_of_cupy(first->name)
-                                     : gp_version_major(first->version));
+    gp_exam_report(
+        exam, gp_pyenv_verdict(env, false), "RAPIDS in %s is for CUDA %u, but %s is for CUDA %u",
+        env->prefix, mix.cuda, first->name,
+        first == mix.cupy ? cuda_of_cupy(first->name) : gp_version_major(first->version));
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, mix.rapids->entry),
                      "requires %s%ux", cupy_name, mix.cuda);
     for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
