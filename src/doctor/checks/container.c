@@ -572,5 +572,10 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_faulty_release,
      gp_container_check_release},
+    {"container.keep_groups",
+     "podman's containers without root keep the groups that may use GPUs",
+     {NULL},
+     gp_container_has_keep_groups,
+     gp_container_check_keep_groups},
     {0},
 };

@@ -276,6 +276,11 @@ void gp_container_check_nixos(struct gp_exam *exam);
 bool gp_container_has_docker(struct gp_exam *exam);
 void gp_container_check_docker(struct gp_exam *exam);
 
+/* container_keep_groups.c: containers that podman starts without root, and the groups of their user
+ */
+bool gp_container_has_keep_groups(struct gp_exam *exam);
+void gp_container_check_keep_groups(struct gp_exam *exam);
+
 /* container_podman.c */
 bool gp_container_has_podman(struct gp_exam *exam);
 void gp_container_check_podman(struct gp_exam *exam);

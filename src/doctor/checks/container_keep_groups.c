@@ -1,0 +1,260 @@
+/* Podman without root: whether a container may open the GPUs' files that it is given, where they
+ * are for a group. Only crun can keep the groups of the user, and only if it is asked to. */
+#include "doctor/checks/container.h"
+#include "doctor/entries.h"
+#include "doctor/exam.h"
+#include "doctor/lines.h"
+#include "doctor/readers/access.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char crun[] = "crun";
+
+struct given {
+    const char *name, *folder; /* of its files; its name, "": unknown */
+    const char *created;
+    const char *path; /* of a GPU's file that it is given, but may not open */
+    struct gp_access access;
+    bool asks_to_keep; /* by --group-add keep-groups */
+};
+
+static json_t *read_json(struct gp_exam *exam, const char *path)
+{
+    enum { MOST = 1 << 20 };
+    size_t length = 0;
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST, &length);
+    return text ? json_loadb(text, length, 0, NULL) : NULL;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+/* ---- the runtime ---- */
+
+/* The value of runtime in a file of settings, in the exam's arena; "": it is not set. */
+static const char *runtime_in(struct gp_exam *exam, const char *path)
+{
+    static const char key[] = "runtime";
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 18, NULL), *line;
+    struct gp_lines lines = gp_lines_of(text, text ? strlen(text) : 0);
+    size_t n;
+    while (gp_lines_next(&lines, &line, &n)) {
+        const char *one = gp_exam_text(exam, "%.*s", (int)n, line);
+        one += strspn(one, " \t");
+        const char *value = strncmp(one, key, sizeof(key) - 1) == 0 ? one + sizeof(key) - 1 : "x";
+        value += strspn(value, " \t");
+        if (*value != '=')
+            continue;
+        value += 1 + strspn(value + 1, " \t\"'");
+        return gp_exam_text(exam, "%.*s", (int)strcspn(value, "\"' \t#"), value);
+    }
+    return "";
+}
+
+static bool has_program(struct gp_exam *exam, const char *name)
+{
+    static const char *const folders[] = {"/usr/bin", "/usr/sbin", "/usr/local/bin",
+                                          "/usr/local/sbin", "/usr/libexec"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], name)))
+            return true;
+    return false;
+}
+
+/* That of the settings, or the first that is installed; "": unknown. */
+static const char *runtime_of(struct gp_exam *exam, const char *home, const char **ret_where)
+{
+    const char *const files[] = {gp_exam_text(exam, "%s/.config/containers/containers.conf", home),
+                                 "/etc/containers/containers.conf",
+                                 "/usr/share/containers/containers.conf"};
+    static const char *const runtimes[] = {"crun", "runc"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(files); i++) {
+        const char *value = runtime_in(exam, files[i]);
+        *ret_where = files[i];
+        if (value[0])
+            return strrchr(value, '/') ? strrchr(value, '/') + 1 : value;
+    }
+    *ret_where = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(runtimes); i++)
+        if (has_program(exam, runtimes[i]))
+            return runtimes[i];
+    return "";
+}
+
+/* ---- the containers ---- */
+
+/* Whether a group of this machine has a number in the container, by a mapping of its user. */
+static bool is_mapped(const json_t *config, unsigned group)
+{
+    const json_t *all = json_object_get(json_object_get(config, "linux"), "gidMappings");
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *one = json_array_get(all, i);
+        json_int_t start = json_integer_value(json_object_get(one, "hostID"));
+        if (group >= start && group - start < json_integer_value(json_object_get(one, "size")))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the user may open a file only as a member of a group that is not the first one of the
+ * user, and so not that of the container's root. */
+static bool is_by_group(struct gp_exam *exam, const char *path, struct gp_access *ret)
+{
+    struct gp_credentials who;
+    struct stat st;
+    *ret = gp_access_of(exam, path);
+    return ret->is_there && ret->is_known && !ret->is_root && ret->may_use && !(ret->mode & 06) &&
+           gp_credentials_of_process(exam, "/proc/self/status", &who) &&
+           gp_files_stat(&exam->files, path, &st) == 0 && st.st_uid != who.user &&
+           ret->group != who.group;
+}
+
+/* /dev/kfd, which computing needs first, or a render node; NVIDIA's files are another check's. */
+static bool find_file(struct gp_exam *exam, const json_t *config, struct given *ret)
+{
+    const json_t *mounts = json_object_get(config, "mounts");
+    bool is_given = false;
+    for (size_t i = 0; i < json_array_size(mounts); i++) {
+        const char *path = text_of(json_array_get(mounts, i), "source");
+        bool is_kfd = strcmp(path, "/dev/kfd") == 0;
+        if (!is_kfd && strncmp(path, "/dev/dri/renderD", 16) != 0)
+            continue;
+        is_given = true;
+        struct gp_access access;
+        if ((ret->path && !is_kfd) || !is_by_group(exam, path, &access) ||
+            is_mapped(config, access.group))
+            continue;
+        ret->path = gp_exam_text(exam, "%s", path);
+        ret->access = access;
+    }
+    return is_given;
+}
+
+static void look_at(struct gp_exam *exam, const char *storage, const json_t *entry,
+                    struct given *newest)
+{
+    const char *created = text_of(entry, "created");
+    const char *folder = gp_exam_text(exam, "%s/%s/userdata", storage, text_of(entry, "id"));
+    json_t *config = strcmp(created, newest->created) > 0
+                         ? read_json(exam, gp_exam_text(exam, "%s/config.json", folder))
+                         : NULL;
+    const json_t *notes = json_object_get(config, "annotations");
+    struct given given = {
+        .name =
+            gp_exam_text(exam, "%.80s",
+                         json_string_value(json_array_get(json_object_get(entry, "names"), 0))
+                             ? json_string_value(json_array_get(json_object_get(entry, "names"), 0))
+                             : ""),
+        .folder = folder,
+        .created = gp_exam_text(exam, "%s", created),
+        .asks_to_keep = strcmp(text_of(notes, "run.oci.keep_original_groups"), "1") == 0};
+    if (config && find_file(exam, config, &given))
+        *newest = given;
+    json_decref(config);
+}
+
+/* The newest container that is given a GPU, and if it may not use it: an older one is left over. */
+static bool find_given(struct gp_exam *exam, const char *home, struct given *ret)
+{
+    static const char *const kinds[] = {"overlay", "vfs", "btrfs"};
+    static const char *const lists[] = {"containers.json", "volatile-containers.json"};
+    *ret = (struct given){.created = ""};
+    for (size_t i = 0; i < GP_ARRAY_LEN(kinds) * GP_ARRAY_LEN(lists); i++) {
+        const char *storage = gp_exam_text(exam, "%s/.local/share/containers/storage/%s-containers",
+                                           home, kinds[i / GP_ARRAY_LEN(lists)]);
+        json_t *all =
+            read_json(exam, gp_exam_text(exam, "%s/%s", storage, lists[i % GP_ARRAY_LEN(lists)]));
+        for (size_t k = 0; k < json_array_size(all); k++)
+            look_at(exam, storage, json_array_get(all, k), ret);
+        json_decref(all);
+    }
+    return ret->created[0];
+}
+
+/* What it has printed of a GPU that it does not find, or may not use; NULL: nothing. */
+static const char *denied_line(struct gp_exam *exam, const char *path)
+{
+    enum { SHOWN = 300, MOST = 1 << 18 };
+    const char *text = gp_files_tail(&exam->files, &exam->arena, path, MOST, NULL), *line;
+    struct gp_lines lines = gp_lines_of(text, text ? strlen(text) : 0);
+    size_t n;
+    while (gp_lines_next(&lines, &line, &n)) {
+        unsigned weight;
+        const char *one = gp_exam_text(exam, "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
+        const struct gp_error_entry *entry = gp_entry_of_line(one, &weight);
+        if (entry && gp_exam_is_listed(entry->look, "container.keep_groups"))
+            return one;
+    }
+    return NULL;
+}
+
+/* ---- the check ---- */
+
+static const char *home_of(struct gp_exam *exam)
+{
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    return home && home[0] == '/' ? home : NULL;
+}
+
+bool gp_container_has_keep_groups(struct gp_exam *exam)
+{
+    struct given given;
+    const char *home = home_of(exam);
+    return !exam->machine.container && home && has_program(exam, "podman") &&
+           find_given(exam, home, &given);
+}
+
+static void fix(struct gp_exam *exam, const struct given *given, const char *home,
+                const char *runtime, const char *where)
+{
+    bool is_crun = strcmp(runtime, crun) == 0;
+    if (!has_program(exam, crun))
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_CRUN, NULL, NULL);
+    if (!is_crun && where)
+        gp_exam_advice(exam, "write runtime = \"crun\" in [engine] of %s",
+                       strncmp(where, home, strlen(home)) == 0
+                           ? where
+                           : "~/.config/containers/containers.conf");
+    gp_exam_command(exam, "then create the container again, with its other options",
+                    is_crun || !where ? "podman run --group-add keep-groups …"
+                                      : "podman --runtime crun run --group-add keep-groups …");
+    if (strncmp(given->name, "ramalama_", 9) == 0)
+        gp_exam_command(exam, "or, as RamaLama has created it", "ramalama run --keep-groups …");
+}
+
+void gp_container_check_keep_groups(struct gp_exam *exam)
+{
+    struct given given;
+    const char *home = home_of(exam), *where;
+    const char *runtime = runtime_of(exam, home, &where);
+    bool is_crun = strcmp(runtime, crun) == 0;
+    if (!find_given(exam, home, &given) || !given.path || !runtime[0] ||
+        (is_crun && given.asks_to_keep))
+        return;
+    const char *log = gp_exam_text(exam, "%s/ctr.log", given.folder);
+    const char *line = denied_line(exam, log);
+    gp_exam_report(exam, line ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "podman's container %s %s permission to use the GPU: it does not keep group %s",
+                   given.name, line ? "has no" : "may have no", given.access.group_name);
+    gp_exam_evidence(exam, given.path, "mode %04o, group %s", given.access.mode,
+                     given.access.group_name);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/config.json", given.folder),
+                     "is given %s, %s keep-groups", given.path,
+                     given.asks_to_keep ? "with" : "without");
+    if (!is_crun)
+        gp_exam_evidence(exam, where ? where : "runtime", "%s%s", runtime,
+                         where || has_program(exam, crun) ? "" : "; crun is not installed");
+    if (line)
+        gp_exam_evidence(exam, log, "%s", line);
+    gp_exam_why(exam,
+                "You are a member of the group, but a container that is started without root "
+                "leaves your groups, unless crun keeps them%s.",
+                is_crun ? "" : ": runc cannot");
+    fix(exam, &given, home, runtime, where);
+    gp_exam_link(exam, "https://docs.podman.io/en/latest/markdown/podman-run.1.html");
+}
