@@ -410,7 +410,8 @@ static void run_cudnn(struct gp_exam *exam)
             exam, libraries[i].path, libraries[i].version, gp_version_major(used->version),
             "install an older cuDNN: 9.10 is the last for Maxwell, Pascal and Volta");
     look_at_wheels(exam);
-    if (exam->last != before || count == 0)
+    if (exam->last != before || count == 0 ||
+        gp_check_cudnn_bundle(exam, libraries[0].path, libraries[0].version))
         return;
     gp_exam_report(exam, GP_VERDICT_OK, "cuDNN %s", libraries[0].version);
     for (size_t i = 0; i < count; i++)

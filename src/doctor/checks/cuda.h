@@ -82,4 +82,8 @@ bool gp_check_cuda_mixed(struct gp_exam *exam);
  * *ret_where; NULL: nothing leads to one. */
 const char *gp_cuda_build_root(struct gp_exam *exam, const char **ret_where);
 
+/* cudnn_bundle.c: reports that a program brings another release of the system's cuDNN; false: none
+ * does */
+bool gp_check_cudnn_bundle(struct gp_exam *exam, const char *path, const char *version);
+
 #endif
