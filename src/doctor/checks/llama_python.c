@@ -6,12 +6,14 @@
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/readers/pyenv.h"
+#include "doctor/readers/searchpath.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/toolkit.h"
 #include "doctor/readers/used.h"
 #include "doctor/version.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char name_of_package[] = "llama-cpp-python";
 static const char page[] = "https://github.com/abetlen/llama-cpp-python#supported-backends";
@@ -77,6 +79,8 @@ static bool wants_gpu(struct gp_exam *exam, const struct gp_pyenv *env)
 static const char *option_of(const char *version)
 {
     static const char renamed[] = "0.2.60";
+    if (!version[0])
+        return "-DGGML_CUDA=on"; /* the newest */
     return gp_version_compare(version, renamed) < 0 ? "-DLLAMA_CUBLAS=on"
                                                     : "-DLLAMA_CUDA=on -DGGML_CUDA=on";
 }
@@ -143,14 +147,73 @@ void gp_llama_build(struct gp_exam *exam, const struct gp_pyenv *env, const char
     }
     gp_exam_command(exam, "in the same shell: have it built for CUDA",
                     "export CMAKE_ARGS=\"%s\" FORCE_CMAKE=1", option_of(version));
-    gp_exam_pip(exam, env, GP_PIP_AGAIN, "the same release, built again",
-                gp_exam_text(exam, "--no-deps --no-cache-dir llama-cpp-python==%s", version));
+    if (version[0])
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the same release, built again",
+                    gp_exam_text(exam, "--no-deps --no-cache-dir llama-cpp-python==%s", version));
+    else
+        gp_exam_pip(exam, env, GP_PIP_ADD, "", "--no-cache-dir llama-cpp-python");
+}
+
+/* ---- not built at all ---- */
+
+/* Whether a value of CMAKE_ARGS has llama-cpp-python built for CUDA: by the names of its own
+ * option, or by ggml's, which a few others share. */
+static bool asks_for_cuda(const char *arguments)
+{
+    static const char *const options[] = {"-DLLAMA_CUBLAS=", "-DLLAMA_CUDA=", "-DGGML_CUDA="};
+    static const char *const values[] = {"on", "1", "true", "yes"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(options); i++) {
+        const char *value = strstr(arguments, options[i]);
+        value = value ? value + strlen(options[i]) : "";
+        for (size_t k = 0; k < GP_ARRAY_LEN(values); k++)
+            if (strncasecmp(value, values[k], strlen(values[k])) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Whether the module is in any environment: the variable is then left over from its build. */
+static bool is_anywhere(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++)
+        if (gp_pyenv_package(&envs->list[i], name_of_package))
+            return true;
+    return false;
+}
+
+/* In the shell whose environment is active, the build for CUDA is asked for, and nothing came of
+ * it: the compiler is too old. Set for all shells, it may be from long ago. */
+static void check_unbuilt(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char variable[] = "CMAKE_ARGS";
+    const char *source = "", *place, *old;
+    const char *value = gp_machine_variable(&exam->machine, variable);
+    if (!env->is_active || !value || !asks_for_cuda(value) || is_anywhere(exam) ||
+        !(old = gp_llama_old_nvcc(exam, &source)))
+        return;
+    gp_exam_report(
+        exam, gp_assignment_last(exam, variable, &place) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+        "llama-cpp-python cannot be built for CUDA: the compiler that the build finds, of CUDA "
+        "%s, is too old for it",
+        old);
+    gp_exam_evidence(exam, variable, "%s", value);
+    gp_exam_evidence(exam, source, "CUDA %s", old);
+    gp_exam_evidence(exam, env->site, "no llama_cpp");
+    gp_exam_why(exam,
+                "pip compiles it, and stops with \"Failed building wheel for "
+                "llama-cpp-python\": it needs CUDA %s or newer.",
+                oldest_cuda);
+    gp_llama_build(exam, env, "");
+    gp_exam_link(exam, page);
 }
 
 void gp_check_llama_python(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const struct gp_pypackage *package = gp_pyenv_package(env, name_of_package);
     bool is_meant;
+    if (!package)
+        check_unbuilt(exam, env);
     if (!package || package->is_conda || strchr(package->version, '+') ||
         !gp_llama_is_used(exam, env))
         return;

@@ -75,7 +75,7 @@ bool gp_llama_is_used(struct gp_exam *exam, const struct gp_pyenv *env);
 /* The CUDA of the compiler that builds take, if it is too old for it, and the file that says so;
  * NULL: it is not, or there is none. */
 const char *gp_llama_old_nvcc(struct gp_exam *exam, const char **ret_source);
-/* A fix: the commands that build this release of it for CUDA. */
+/* A fix: the commands that build this release of it for CUDA; "": the newest. */
 void gp_llama_build(struct gp_exam *exam, const struct gp_pyenv *env, const char *version);
 
 /* cpu_builds.c: builds for the CPU, also beside those for GPUs */
