@@ -249,6 +249,14 @@ void gp_driver_check_power(struct gp_exam *exam);
 bool gp_driver_report_tlp(struct gp_exam *exam);
 
 /* driver_rtd3.c: rules that keep a laptop's GPU from being powered off */
+/* Whether a GPU without a monitor is on, and was never off since the machine was started a while
+ * ago, although kernel and driver are set to turn it off in this mode, "Enabled (". Asking the
+ * driver wakes it, so that IS_ON alone tells nothing where it was asked. */
+enum gp_driver_rest { GP_DRIVER_SLEEPS, GP_DRIVER_IS_ON, GP_DRIVER_NEVER_SLEEPS };
+enum gp_driver_rest gp_driver_rest_of(struct gp_exam *exam, const char *bus_id, const char *mode);
 void gp_driver_check_rtd3(struct gp_exam *exam);
+
+/* driver_awake.c: a desktop on the other GPU that keeps a laptop's GPU on */
+void gp_driver_check_awake(struct gp_exam *exam);
 
 #endif

@@ -393,7 +393,10 @@ void gp_driver_check_power(struct gp_exam *exam)
     if (exam->last == before)
         gp_driver_check_resume(exam);
     gp_driver_check_boost(exam);
+    before = exam->last;
     gp_driver_check_rtd3(exam);
+    if (exam->last == before)
+        gp_driver_check_awake(exam);
 }
 
 /* ---- turned off ---- */

@@ -102,10 +102,7 @@ static bool is_in_use(struct gp_exam *exam, bool *ret_is_unsure)
     return false;
 }
 
-/* Whether it is on, and was never off since the machine was started a while ago, although kernel
- * and driver are set to turn it off. Asking the driver wakes it, so that its state alone tells
- * nothing. */
-static bool is_always_on(struct gp_exam *exam, const char *bus_id)
+enum gp_driver_rest gp_driver_rest_of(struct gp_exam *exam, const char *bus_id, const char *mode)
 {
     enum { A_WHILE_MS = 10 * 60 * 1000 };
     const char *power = gp_exam_text(exam, "/sys/bus/pci/devices/%s/power", bus_id);
@@ -115,16 +112,17 @@ static bool is_always_on(struct gp_exam *exam, const char *bus_id)
     bool is_set =
         gp_files_line(&exam->files, gp_exam_text(exam, "%s/control", power), line, sizeof(line)) &&
         strcmp(line, "auto") == 0 && gp_files_read(&exam->files, own, text, sizeof(text)) > 0 &&
-        strstr(text, "Enabled (fine-grained)");
+        strstr(text, mode);
     bool is_on = gp_files_line(&exam->files, gp_exam_text(exam, "%s/runtime_status", power), line,
                                sizeof(line)) &&
                  strcmp(line, "active") == 0;
-    bool was_never_off =
-        read_number(exam, gp_exam_text(exam, "%s/runtime_suspended_time", power), &off_ms) &&
-        off_ms == 0;
+    bool is_known =
+        read_number(exam, gp_exam_text(exam, "%s/runtime_suspended_time", power), &off_ms);
     bool is_new = read_number(exam, gp_exam_text(exam, "%s/runtime_active_time", power), &on_ms) &&
                   on_ms < A_WHILE_MS;
-    return is_set && is_on && was_never_off && !is_new && !has_monitor(exam, bus_id);
+    if (!is_set || !is_on || is_new || off_ms > 0 || has_monitor(exam, bus_id))
+        return GP_DRIVER_SLEEPS;
+    return is_known ? GP_DRIVER_NEVER_SLEEPS : GP_DRIVER_IS_ON;
 }
 
 static void report(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *rules,
@@ -176,7 +174,8 @@ void gp_driver_check_rtd3(struct gp_exam *exam)
     for (size_t i = 0; i < m->gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &m->gpus[i];
         if (!gp_driver_is_ours(gpu) || !gpu->chip || gpu->chip->compute_capability < AMPERE ||
-            !is_always_on(exam, gpu->bus_id))
+            gp_driver_rest_of(exam, gpu->bus_id, "Enabled (fine-grained)") !=
+                GP_DRIVER_NEVER_SLEEPS)
             continue;
         const char *rules = power_rules(exam, &is_of_tool);
         if (rules && !gp_xorg_draws_on_nvidia(exam) && !is_in_use(exam, &is_unsure))

@@ -55,6 +55,10 @@ void gp_graphics_check_opencl(struct gp_exam *exam);
 /* graphics_screens.c: whether the card of a connector, "card0-HDMI-A-1", is a GPU. */
 bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card);
 
+/* Likewise: the variable that lists the cards for a compositor of Wayland, "kwin_wayland", or ""
+ * for GNOME's, which has none; NULL: the process is no known one. */
+const char *gp_graphics_compositor(struct gp_exam *exam, const char *process);
+
 /* Likewise: reports a monitor of a GPU that the compositor of Wayland does not use. */
 void gp_graphics_check_screens_left(struct gp_exam *exam);
 

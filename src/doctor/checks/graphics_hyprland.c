@@ -1,4 +1,5 @@
-/* What Hyprland's configuration says: ~/.config/hypr and the folders in it, which are sourced. */
+/* What Hyprland's configuration says: ~/.config/hypr and the folders in it, which are sourced, and
+ * Omarchy's defaults, which that sources as well. */
 #include "doctor/checks/graphics_hyprland.h"
 
 #include "doctor/exam.h"
@@ -21,12 +22,11 @@ struct config {
 
 static void add_files(struct gp_exam *exam, const char *folder, struct config *ret)
 {
-    static const char end[] = ".conf";
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n && ret->count < MOST_FILES; i++) {
-        size_t length = strlen(names[i]);
-        if (length >= sizeof(end) && strcmp(names[i] + length - (sizeof(end) - 1), end) == 0)
+        const char *end = strrchr(names[i], '.');
+        if (end && end > names[i] && (strcmp(end, ".conf") == 0 || strcmp(end, ".lua") == 0))
             ret->files[ret->count++] = gp_exam_text(exam, "%s/%s", folder, names[i]);
     }
 }
@@ -37,6 +37,8 @@ static struct config config_of(struct gp_exam *exam)
     const struct gp_homes *homes = gp_homes_of(exam);
     for (size_t i = 0; i < homes->count; i++) {
         char **names;
+        add_files(exam, gp_exam_text(exam, "%s/.local/share/omarchy/default/hypr", homes->list[i]),
+                  &config);
         const char *folder = gp_exam_text(exam, "%s/.config/hypr", homes->list[i]);
         long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
         add_files(exam, folder, &config);
@@ -139,6 +141,33 @@ bool gp_hyprland_left_out(struct gp_exam *exam, const char *variable, struct gp_
         size_t start = n > 0 && line[0] == '#' ? blanks(line, n, "# \t") : 0, left = n - start;
         const char *value = line + start;
         if (start > 0 && skip(&value, &left, "env", '=') && skip(&value, &left, variable, ',')) {
+            keep(exam, &config, line, n, ret);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of "nvidia" and of `"nvidia")`, as the language of its settings became Lua. */
+static bool has_value(const char *text, size_t n, const char *value)
+{
+    size_t quote = n > 0 && text[0] == '"', length = strlen(value);
+    return n >= quote + length && memcmp(text + quote, value, length) == 0 &&
+           (n == quote + length || strchr("\" \t\r", text[quote + length]));
+}
+
+bool gp_hyprland_sets(struct gp_exam *exam, const char *variable, const char *value,
+                      struct gp_hyprland_line *ret)
+{
+    struct config config = config_of(exam);
+    const char *line, *quoted = gp_exam_text(exam, "\"%s\"", variable);
+    for (size_t n; next_line(exam, &config, &line, &n);) {
+        const char *at = line;
+        size_t left = n;
+        bool is_set = skip(&at, &left, "env", '=')
+                          ? skip(&at, &left, variable, ',')
+                          : skip(&at, &left, "hl.env", '(') && skip(&at, &left, quoted, ',');
+        if (is_set && has_value(at, left, value)) {
             keep(exam, &config, line, n, ret);
             return true;
         }

@@ -20,6 +20,10 @@ enum gp_hyprland_wish gp_hyprland_wish(struct gp_exam *exam, const char *connect
 /* Whether a line that is commented out would set this variable. */
 bool gp_hyprland_left_out(struct gp_exam *exam, const char *variable, struct gp_hyprland_line *ret);
 
+/* Whether a line gives this variable this value: "env = NAME,value", or in Lua. */
+bool gp_hyprland_sets(struct gp_exam *exam, const char *variable, const char *value,
+                      struct gp_hyprland_line *ret);
+
 /* Whether the installed release still draws by wlroots, and knows its variables. */
 bool gp_hyprland_is_of_wlroots(struct gp_exam *exam);
 

@@ -34,6 +34,14 @@ static const char *variable_of(struct gp_exam *exam, size_t kind)
                : compositors[kind].variable;
 }
 
+const char *gp_graphics_compositor(struct gp_exam *exam, const char *process)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(compositors); i++)
+        if (strcmp(compositors[i].process, process) == 0)
+            return variable_of(exam, i);
+    return NULL;
+}
+
 bool gp_graphics_is_gpu(struct gp_exam *exam, const char *card)
 {
     char vendor[16];
@@ -164,13 +172,9 @@ static const char *find_rule(struct gp_exam *exam, int card)
 static const char *value_of(struct gp_exam *exam, const char *open, const char *variable,
                             const char **ret_where)
 {
-    size_t size = 0, n = strlen(variable);
-    *ret_where = gp_exam_text(exam, "%.*s/environ", (int)(strstr(open, "/fd/") - open), open);
-    const char *text = gp_files_text(&exam->files, &exam->arena, *ret_where, 1 << 20, &size);
-    for (const char *at = text; at && at < text + size; at += strlen(at) + 1)
-        if (strncmp(at, variable, n) == 0 && at[n] == '=')
-            return at + n + 1;
-    return NULL;
+    const char *process = gp_exam_text(exam, "%.*s", (int)(strstr(open, "/fd/") - open), open);
+    *ret_where = gp_exam_text(exam, "%s/environ", process);
+    return gp_process_variable(exam, process, variable);
 }
 
 /* Whether a value, "/dev/dri/card1:/dev/dri/card2", has this card, also by a link to it. A part

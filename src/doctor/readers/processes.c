@@ -43,3 +43,15 @@ bool gp_processes_run_as(struct gp_exam *exam, const char *start, bool is_root)
     }
     return false;
 }
+
+const char *gp_process_variable(struct gp_exam *exam, const char *process, const char *name)
+{
+    enum { MOST_BYTES = 1 << 20 };
+    size_t size = 0, n = strlen(name);
+    const char *path = gp_exam_text(exam, "%s/environ", process);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_BYTES, &size);
+    for (const char *at = text; at && at < text + size; at += strlen(at) + 1)
+        if (strncmp(at, name, n) == 0 && at[n] == '=')
+            return at + n + 1;
+    return NULL;
+}

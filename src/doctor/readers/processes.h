@@ -18,6 +18,10 @@ struct gp_processes gp_processes_of(struct gp_exam *exam);
 const char *gp_processes_next(struct gp_exam *exam, struct gp_processes *processes,
                               const char *start);
 
+/* The value of a variable with which a process, "/proc/900", was started; NULL: it has none, or
+ * that may not be read. */
+const char *gp_process_variable(struct gp_exam *exam, const char *process, const char *name);
+
 /* Whether such a process runs as root, or as another user. */
 bool gp_processes_run_as(struct gp_exam *exam, const char *start, bool is_root);
 
