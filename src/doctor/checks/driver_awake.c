@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const char egl_list[] = "__EGL_VENDOR_LIBRARY_FILENAMES", video[] = "LIBVA_DRIVER_NAME",
-                  glx[] = "__GLX_VENDOR_LIBRARY_NAME";
+                  glx[] = "__GLX_VENDOR_LIBRARY_NAME", offload[] = "__NV_PRIME_RENDER_OFFLOAD";
 
 /* The GPU, its card, and who has it open. */
 struct awake {
@@ -27,7 +27,7 @@ struct awake {
     bool has_card;       /* it has NVIDIA's card open, too, for monitors there */
     const char *user;    /* what another program that draws has open, "/proc/901/fd/12" */
     const char *user_of; /* its process */
-    bool has_others;     /* a program that only computes has it open, or it is not known */
+    bool has_others;     /* one that computes, or was sent to it, has it open, or may have it */
 };
 
 /* ---- the machine ---- */
@@ -148,7 +148,7 @@ static const struct forced {
     {video, "nvidia", NULL},
     {glx, "nvidia", "mesa"},
     {"GBM_BACKEND", "nvidia-drm", NULL},
-    {"__NV_PRIME_RENDER_OFFLOAD", "1", "0"},
+    {offload, "1", "0"},
     {"__VK_LAYER_NV_optimus", "NVIDIA_only", NULL},
 };
 
@@ -170,6 +170,19 @@ static bool is_of_session(struct gp_exam *exam, const struct awake *all, const s
         strcmp(all->name, "Hyprland") == 0 && gp_hyprland_sets(exam, one->name, one->value, ret);
     return is_hyprland || has_value(gp_process_variable(exam, all->compositor, one->name), one) ||
            has_value(gp_assignment_last(exam, one->name, &place), one);
+}
+
+/* A program that was sent to NVIDIA's GPU by itself, as by prime-run, has it open on purpose. */
+static void set_sent_aside(struct gp_exam *exam, struct awake *all)
+{
+    struct gp_hyprland_line line;
+    for (size_t i = 0; i < FORCED && all->user; i++)
+        if (strcmp(forced[i].name, offload) == 0 &&
+            has_value(gp_process_variable(exam, all->user_of, offload), &forced[i]) &&
+            !is_of_session(exam, all, &forced[i], &line)) {
+            all->has_others = true;
+            all->user = NULL;
+        }
 }
 
 /* The name of the other GPU's driver for VA-API; NULL: it is not installed. */
@@ -286,7 +299,7 @@ static void fix_egl(struct gp_exam *exam, const struct awake *all, const char *m
                        "in configuration.nix: environment.sessionVariables.%s = \"%s\"; then "
                        "nixos-rebuild switch, and log in again",
                        egl_list, mesa);
-    } else if (is_kwin &&
+    } else if (is_kwin && !all->user &&
                gp_files_exist(&exam->files, gp_exam_text(exam, "/usr/lib/systemd/user/%s", unit))) {
         gp_exam_command(exam, "Mesa's EGL only, for the compositor alone; then log out and in",
                         "mkdir -p ~/.config/systemd/user/%s.d && printf '[Service]\\n"
@@ -349,7 +362,9 @@ static void report_compositor(struct gp_exam *exam, const struct awake *all)
     /* The folders are searched in the order of their paths, too. */
     if (!all->has_card && (!nvidia || !mesa || strcmp(nvidia, mesa) > 0))
         return;
-    bool is_sure = !all->has_card && !all->has_others && !all->user;
+    /* Others have it open for the same reason; but a game may run on it just now. */
+    bool is_sure =
+        !all->has_card && !all->has_others && (!all->user || all->rest == GP_DRIVER_NEVER_SLEEPS);
     gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s stays on: %s has it open, though the screen is on the other GPU",
                    gp_driver_gpu_words(exam, all->gpu), all->name);
@@ -389,6 +404,7 @@ void gp_driver_check_awake(struct gp_exam *exam)
     if (all.rest == GP_DRIVER_SLEEPS || (all.rest == GP_DRIVER_IS_ON && exam->snapshot) ||
         !read_cards(exam, &all) || !read_processes(exam, &all))
         return;
+    set_sent_aside(exam, &all);
     if (!report_forced(exam, &all))
         report_compositor(exam, &all);
 }

@@ -102,6 +102,7 @@ const char *gp_llama_old_nvcc(struct gp_exam *exam, const char **ret_source)
 {
     const struct gp_toolkit_found *used = gp_toolkit_used(gp_toolkits_of(exam));
     bool is_old = used && used->has_compiler && used->version[0] &&
+                  !gp_machine_variable(&exam->machine, "CUDACXX") && /* CMake takes that one */
                   gp_version_compare(used->version, oldest_cuda) < 0 &&
                   gp_version_compare(usable_cuda(exam), oldest_cuda) >= 0;
     if (is_old)
@@ -189,7 +190,8 @@ static void check_unbuilt(struct gp_exam *exam, const struct gp_pyenv *env)
     static const char variable[] = "CMAKE_ARGS";
     const char *source = "", *place, *old;
     const char *value = gp_machine_variable(&exam->machine, variable);
-    if (!env->is_active || !value || !asks_for_cuda(value) || is_anywhere(exam) ||
+    if (!env->is_active || !value || !asks_for_cuda(value) || strstr(value, "CUDA_COMPILER") ||
+        strstr(value, "CUDAToolkit_ROOT") || is_anywhere(exam) ||
         !(old = gp_llama_old_nvcc(exam, &source)))
         return;
     gp_exam_report(
