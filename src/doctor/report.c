@@ -154,6 +154,11 @@ void gp_doctor_add_tables(struct gp_strbuf *sb)
     gp_strbuf_fini(&line);
 }
 
+const char *gp_doctor_machine_option(const struct gp_exam *exam)
+{
+    return exam->files.is_here ? "" : exam->is_simulated ? " --sim NAME" : " --root DIR";
+}
+
 /* Whether there is a note with a remedy: it is no problem for most. */
 static bool has_note(const struct gp_exam *exam)
 {
@@ -175,16 +180,15 @@ static void add_what_next(struct gp_strbuf *sb, const struct gp_exam *exam)
         gp_strbuf_addf(sb,
                        "If a program fails all the same%sgpulse%s explain \"its error message\"\n",
                        has_note(exam) ? ", see what info says above, or ask:\n" : ": ",
-                       exam->files.is_here  ? ""
-                       : exam->is_simulated ? " --sim NAME"
-                                            : " --root DIR");
+                       gp_doctor_machine_option(exam));
     else
         gp_strbuf_addf(sb, "no GPU was examined: %s\n", words[presence]);
 }
 
-/* A copy of a machine, or a simulated one, was examined: what is typed is for that one. */
-static void add_whose(struct gp_strbuf *sb, const struct gp_exam *exam)
+void gp_doctor_add_whose(struct gp_strbuf *sb, const struct gp_exam *exam)
 {
+    if (exam->files.is_here)
+        return;
     struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
     gp_strbuf_adds(&text, "These commands are for the ");
     if (exam->is_simulated)
@@ -234,8 +238,7 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
     if (counts[GP_VERDICT_WARN] + counts[GP_VERDICT_FAIL] >
         1) /* otherwise it is printed right above */
         gp_doctor_add_fixes(sb, first, "", LABEL);
-    if (!exam->files.is_here)
-        add_whose(sb, exam);
+    gp_doctor_add_whose(sb, exam);
 }
 
 static void add_machine(struct gp_strbuf *sb, const struct gp_exam *exam)

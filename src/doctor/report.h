@@ -33,6 +33,12 @@ json_t *gp_doctor_json_text_or_null(const char *text); /* null for "" and NULL *
 json_t *gp_doctor_json_evidence(const struct gp_finding *finding, const char *where);
 json_t *gp_doctor_json_fixes(const struct gp_finding *finding);
 
+/* What a command needs to be about the examined machine: " --root DIR"; "": this one. */
+const char *gp_doctor_machine_option(const struct gp_exam *exam);
+
+/* If a copy of a machine or a simulated one was examined: that what is typed is for that one. */
+void gp_doctor_add_whose(struct gp_strbuf *sb, const struct gp_exam *exam);
+
 /* A line about the tables of facts if they are old, or not those that are built in; nothing
  * otherwise. */
 void gp_doctor_add_tables(struct gp_strbuf *sb);

@@ -268,7 +268,7 @@ torch_in() {
     says '^      here   no reason found on this machine: 1 check passed '
     echo >root/usr/bin/ncu
     gpulse --root root explain "$line"
-    says '^      here   no warning on this machine: 1 check passed \(gpulse doctor --only driver\.params -v\); what may matter:$'
+    says '^      here   no warning on this machine: 1 check passed \(gpulse doctor --root DIR --only driver\.params -v\); what may matter:$'
     says '^             driver\.params: only root may profile: Nsight Compute is denied to other users$'
     says 'NVreg_RestrictProfilingToAdminUsers=0'
     says_not 'no reason found'
@@ -337,6 +337,27 @@ torch_in() {
     json_is 'd["doctor"]["check"]' driver.installed
 }
 
+@test "the number of an Xid in a sentence" {
+    gpulse explain --no-look "the job died with Xid 48, Double Bit ECC Error"
+    says '^Xid 48: '
+    gpulse explain --no-look "FATAL: Xid = 48 of a binary log; xid 48; Xid 4800; maXid 48"
+    status_is 1
+}
+
+@test "a log without known errors: the first problem of the machine" {
+    known_gpu
+    rm -r root/sys/module/nvidia
+    echo "all is lost" >log
+    gpulse --root root explain log
+    status_is 1
+    says '^no known error in the log$'
+    says '^      doctor driver\.installed: '
+    gpulse --root root explain --json log
+    json_is 'd["doctor"]["check"], d["known"]' "('driver.installed', [])"
+    gpulse --root root explain --no-look log
+    says_not '^      doctor '
+}
+
 @test "no reason found: only where it was really looked for" {
     local line='CUDA error: no kernel image is available for execution on the device'
     mkdir -p empty
@@ -347,17 +368,17 @@ torch_in() {
     says '^      here   not looked for on this machine: this machine has no GPU$'
     known_gpu
     gpulse --root root explain "$line"
-    says '^      here   unknown on this machine: 2 checks passed, but 1 had nothing to look at or could not look \(gpulse doctor --only '
+    says '^      here   unknown on this machine: 2 checks passed, but 1 had nothing to look at or could not look \(gpulse doctor --root DIR --only '
     says '^             python\.torch: no Python environment has PyTorch; looked in /home, /root, .*; --python names another place$'
     says_not 'no reason found'
     gpulse --root root explain --json "$line"
     json_is 'sorted(h["empty"] for h in d["known"][0]["here"])' '[False, False, True]'
     torch_in root/scratch/venv
     gpulse --root root explain --python /scratch/venv "$line"
-    says '^      here   no reason found on this machine: 3 checks passed \(gpulse doctor --only '
+    says '^      here   no reason found on this machine: 3 checks passed \(gpulse doctor --root DIR --only '
     torch_in root/home/ada/anything
     gpulse --root root doctor explain "$line"
-    says '^      here   no reason found on this machine: 3 checks passed \(gpulse doctor --only '
+    says '^      here   no reason found on this machine: 3 checks passed \(gpulse doctor --root DIR --only '
     gpulse doctor --python /scratch/venv gpus
     fails 2 '--python cannot be combined with gpus'
 }

@@ -7,6 +7,7 @@
 #include "doctor/tables.h"
 #include "jobs/failure.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <regex.h>
 #include <stdio.h>
@@ -235,6 +236,23 @@ static bool explain_failure(struct gp_arena *arena, struct gp_failure *f, const 
     return true;
 }
 
+/* "it died with Xid 48": of the words that people write. MySQL's are "Xid = 48", and others' "xid".
+ */
+static bool explain_named_xid(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
+{
+    static const char word[] = "Xid";
+    for (const char *at = line; (at = strstr(at, word)); at += strlen(word)) {
+        const char *digits = at + strlen(word);
+        digits += strspn(digits, " :#");
+        size_t n = strspn(digits, "0123456789");
+        bool is_word = at == line || !isalnum((unsigned char)at[-1]);
+        if (is_word && n > 0 && n < 4 &&
+            gp_explain_xid(arena, (unsigned)strtoul(digits, NULL, 10), ret))
+            return true;
+    }
+    return false;
+}
+
 /* ---- which ---- */
 
 static bool is_code(const struct gp_error_entry *entry)
@@ -271,5 +289,5 @@ bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explana
         const struct gp_error_entry *code = numbered(arena, cuda_number(clean));
         entry = code ? code : entry;
     }
-    return gp_explain_entry(entry, ret);
+    return gp_explain_entry(entry, ret) || explain_named_xid(arena, clean, ret);
 }

@@ -97,7 +97,7 @@ static void add_known(struct gp_explain_run *e, const struct gp_known_error *kno
     e->found++;
     if (e->list) {
         json_t *object = gp_doctor_explanation_json(explanation, known->line);
-        (void)json_object_set_new(object, "here", gp_look_json(exam, explanation));
+        (void)json_object_set_new(object, "here", gp_look_json(exam, known));
         (void)json_object_set_new(object, "line_number",
                                   json_integer((json_int_t)known->line_number));
         gp_explain_add_place(e, object, e->other, known->repeats);
@@ -109,7 +109,7 @@ static void add_known(struct gp_explain_run *e, const struct gp_known_error *kno
         gp_strbuf_addf(&e->sb, "      check: %s\n", explanation->check);
     if (explanation->advice[0])
         gp_strbuf_addf(&e->sb, "      -> %s\n", explanation->advice);
-    gp_look_add_text(&e->sb, exam, explanation);
+    gp_look_add_text(&e->sb, exam, known);
 }
 
 static void on_known(void *context, const struct gp_known_errors *errors)
@@ -119,7 +119,7 @@ static void on_known(void *context, const struct gp_known_errors *errors)
     for (size_t i = 0; i < errors->count; i++)
         add_known(e, &errors->all[i], exam);
     if (!e->list)
-        gp_look_add_first(&e->sb, exam, errors);
+        gp_look_add_end(&e->sb, exam, errors);
     else if (json_is_null(json_object_get(e->document, "doctor")))
         (void)json_object_set_new(e->document, "doctor", gp_look_first_json(exam, errors));
 }

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "doctor/entries.h"
 #include "doctor/explain/explanation.h"
+#include "doctor/explain/log_errors.h"
 #include "jobs/record.h"
 #include "jobs/recorded.h"
 #include "out/json.h"
@@ -309,11 +310,18 @@ static int explain_path(struct gp_explain_run *e, const char *path, struct gp_er
 
 static int finish(struct gp_explain_run *e, json_t *document, struct gp_err *err)
 {
+    static const struct gp_known_errors none;
+    const struct gp_exam *exam = NULL;
+    if (e->found == 0 && !e->is_told)
+        exam = gp_look_for(&none, e->options->look, e->options->look_context);
     if (e->list) {
+        if (exam)
+            (void)json_object_set_new(document, "doctor", gp_look_first_json(exam, &none));
         gp_json_add(&e->sb, json_incref(document), 2);
         gp_strbuf_addc(&e->sb, '\n');
     } else if (e->found == 0 && !e->is_told) {
         gp_strbuf_adds(&e->sb, "no known error in the log\n");
+        gp_look_add_end(&e->sb, exam, &none);
     }
     return e->options->write(e->options->context, &e->sb, err);
 }

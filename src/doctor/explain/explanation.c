@@ -111,11 +111,11 @@ void gp_known_errors_add_text(struct gp_strbuf *sb, const struct gp_known_errors
         if (known->repeats > 0)
             gp_strbuf_addf(sb, "      and %" PRIu64 " more like it\n", known->repeats);
         gp_doctor_add_explanation(sb, &known->explanation, has_sources);
-        gp_look_add_text(sb, exam, &known->explanation);
+        gp_look_add_text(sb, exam, known);
     }
     if (errors->count == 0)
         add_unknown(sb, errors);
-    gp_look_add_first(sb, exam, errors);
+    gp_look_add_end(sb, exam, errors);
 }
 
 /* What to check first after an unknown error: family and check, or null. */
@@ -133,7 +133,7 @@ void gp_known_errors_add_json(struct gp_strbuf *sb, const struct gp_known_errors
     for (size_t i = 0; i < errors->count; i++) {
         const struct gp_known_error *known = &errors->all[i];
         json_t *one = gp_doctor_explanation_json(&known->explanation, known->line);
-        (void)json_object_set_new(one, "here", gp_look_json(exam, &known->explanation));
+        (void)json_object_set_new(one, "here", gp_look_json(exam, known));
         (void)json_object_set_new(one, "count", json_integer((json_int_t)known->repeats + 1));
         (void)json_array_append_new(list, one);
     }

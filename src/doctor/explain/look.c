@@ -10,6 +10,8 @@
 
 enum { LABEL = 7 };
 
+static const char known_check[] = "log.known"; /* errors in logs that no other check reports */
+
 const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_at *look,
                                   void *context)
 {
@@ -90,25 +92,37 @@ static bool is_repaired(const struct gp_finding *f)
     return f->because && strncmp(id, f->because->id, strcspn(id, ".") + 1) == 0;
 }
 
-static bool is_cause_of(const struct gp_exam *exam, const struct gp_finding *f,
-                        const struct gp_explanation *explanation)
+/* Whether the evidence of a problem has the very line, or a part of it. */
+static bool is_cited(const struct gp_finding *f, const char *line)
 {
-    return (is_shown(f, explanation) && !is_repaired(f)) || is_root(exam, f, explanation);
+    enum { TELLING = 24 }; /* shorter texts can be anywhere */
+    bool is = false;
+    for (const struct gp_evidence *e = f->evidence; e && line && is_problem(f); e = e->next)
+        is = is || (strlen(line) >= TELLING && strstr(e->text, line)) ||
+             (strlen(e->text) >= TELLING && strstr(line, e->text));
+    return is && strcmp(f->check->id, known_check) != 0;
 }
 
-static bool has_cause(const struct gp_exam *exam, const struct gp_explanation *explanation)
+static bool is_cause_of(const struct gp_exam *exam, const struct gp_finding *f,
+                        const struct gp_known_error *known)
+{
+    const struct gp_explanation *e = &known->explanation;
+    return ((is_shown(f, e) || is_cited(f, known->line)) && !is_repaired(f)) || is_root(exam, f, e);
+}
+
+static bool has_cause(const struct gp_exam *exam, const struct gp_known_error *known)
 {
     const struct gp_finding *f = exam->findings;
-    while (f && !is_cause_of(exam, f, explanation))
+    while (f && !is_cause_of(exam, f, known))
         f = f->next;
     return f;
 }
 
 static void add_causes(struct gp_strbuf *sb, const struct gp_exam *exam,
-                       const struct gp_explanation *explanation)
+                       const struct gp_known_error *known)
 {
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (is_cause_of(exam, f, explanation))
+        if (is_cause_of(exam, f, known))
             add_finding(sb, f, f->because ? "then" : "here", true);
 }
 
@@ -161,7 +175,7 @@ static const char *no_check_words(const struct gp_exam *exam)
 /* Whether the finding only says that the error is in this machine's log. */
 static bool is_logged(const struct gp_finding *f, const struct gp_explanation *explanation)
 {
-    return strcmp(f->check->id, "log.known") == 0 &&
+    return strcmp(f->check->id, known_check) == 0 &&
            strncmp(f->summary, explanation->words, strlen(explanation->words)) == 0;
 }
 
@@ -195,23 +209,24 @@ static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam,
                        "look at or could not look",
                        where, passed, passed == 1 ? "" : "s", unseen);
     if (passed + unseen > 0)
-        gp_strbuf_addf(&text, " (gpulse doctor --only %.80s -v)", checks);
+        gp_strbuf_addf(&text, " (gpulse doctor%s --only %s -v)", gp_doctor_machine_option(exam),
+                       checks);
     gp_strbuf_adds(&text, has_notes ? "; what may matter:" : "");
     gp_doctor_add_labeled(sb, "here", LABEL, text.buf ? text.buf : "");
     gp_strbuf_fini(&text);
 }
 
 void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
-                      const struct gp_explanation *explanation)
+                      const struct gp_known_error *known)
 {
-    const char *checks = explanation->look;
-    if (!exam || !checks[0])
-        return;
-    if (has_cause(exam, explanation)) {
-        add_causes(sb, exam, explanation);
+    const char *checks = known->explanation.look;
+    if (exam && has_cause(exam, known)) {
+        add_causes(sb, exam, known);
         return;
     }
-    add_no_problem(sb, exam, explanation, count(exam, checks, is_note) > 0);
+    if (!exam || !checks[0])
+        return;
+    add_no_problem(sb, exam, &known->explanation, count(exam, checks, is_note) > 0);
     add_findings(sb, exam, checks, is_note, "");
     add_unseen(sb, exam, checks);
 }
@@ -225,19 +240,23 @@ static const struct gp_finding *find_first(const struct gp_exam *exam,
     if (!first || first->can_wait)
         return NULL;
     for (size_t i = 0; i < errors->count; i++)
-        if (has_cause(exam, &errors->all[i].explanation) ||
-            is_logged(first, &errors->all[i].explanation))
+        if (has_cause(exam, &errors->all[i]) || is_logged(first, &errors->all[i].explanation))
             return NULL;
     return first;
 }
 
-void gp_look_add_first(struct gp_strbuf *sb, const struct gp_exam *exam,
-                       const struct gp_known_errors *errors)
+void gp_look_add_end(struct gp_strbuf *sb, const struct gp_exam *exam,
+                     const struct gp_known_errors *errors)
 {
     const struct gp_finding *first = find_first(exam, errors);
-    if (first) /* nobody is to repair a mere warning for an error of which it may not be the reason
-                */
-        add_finding(sb, first, "doctor", first->verdict == GP_VERDICT_FAIL);
+    /* Nobody is to repair a mere warning for an error of which it may not be the reason. */
+    bool has_fix = first && first->verdict == GP_VERDICT_FAIL;
+    if (first)
+        add_finding(sb, first, "doctor", has_fix);
+    for (size_t i = 0; exam && i < errors->count && !has_fix; i++)
+        has_fix = has_cause(exam, &errors->all[i]);
+    if (has_fix)
+        gp_doctor_add_whose(sb, exam);
 }
 
 static json_t *finding_json(const struct gp_finding *f)
@@ -247,13 +266,14 @@ static json_t *finding_json(const struct gp_finding *f)
                      "empty", f->is_empty, "because", f->because ? f->because->id : NULL);
 }
 
-json_t *gp_look_json(const struct gp_exam *exam, const struct gp_explanation *explanation)
+json_t *gp_look_json(const struct gp_exam *exam, const struct gp_known_error *known)
 {
-    if (!exam || !explanation->look[0])
+    const char *checks = known->explanation.look;
+    if (!exam || !(checks[0] || has_cause(exam, known)))
         return json_null();
     json_t *list = json_array();
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (gp_exam_is_listed(explanation->look, f->check->id) || is_root(exam, f, explanation))
+        if (gp_exam_is_listed(checks, f->check->id) || is_cause_of(exam, f, known))
             (void)json_array_append_new(list, finding_json(f));
     return list;
 }

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 struct gp_exam;
-struct gp_explanation;
+struct gp_known_error;
 struct gp_known_errors;
 struct gp_strbuf;
 
@@ -20,21 +20,23 @@ typedef const struct gp_exam *gp_look_at(void *context, const char *checks);
 const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_at *look,
                                   void *context);
 
-/* What the checks of an explanation found: warnings and failures with their fixes, or notes that it
- * takes for its cause, after the failures that they follow from; if there are none, how many
- * passed, or what could not be looked at, and why; nothing if the exam is NULL. */
+/* What the checks of an explanation, and those that show the very line, found: warnings and
+ * failures with their fixes, or notes that it takes for its cause, after the failures that they
+ * follow from; if there are none, how many passed, or what could not be looked at, and why; nothing
+ * if the exam is NULL. */
 void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
-                      const struct gp_explanation *explanation);
+                      const struct gp_known_error *known);
 
-/* What the doctor would have fixed first, after errors of which none has a cause here; nothing if
- * everything works in spite of it, or if the exam is NULL. */
-void gp_look_add_first(struct gp_strbuf *sb, const struct gp_exam *exam,
-                       const struct gp_known_errors *errors);
+/* What the doctor would have fixed first, after errors of which none has a cause here, unless
+ * everything works in spite of it; and for which machine the commands are. Nothing if the exam is
+ * NULL. */
+void gp_look_add_end(struct gp_strbuf *sb, const struct gp_exam *exam,
+                     const struct gp_known_errors *errors);
 
 /* An array of findings: of the explanation's checks, and the failures that they follow from; null:
  * nothing was looked at. */
-json_t *gp_look_json(const struct gp_exam *exam, const struct gp_explanation *explanation);
-/* The one of gp_look_add_first(), or null. */
+json_t *gp_look_json(const struct gp_exam *exam, const struct gp_known_error *known);
+/* What the doctor would have fixed first, likewise, or null. */
 json_t *gp_look_first_json(const struct gp_exam *exam, const struct gp_known_errors *errors);
 
 #endif
