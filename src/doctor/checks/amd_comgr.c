@@ -66,9 +66,10 @@ static const char *packages_of(struct gp_exam *exam, const char *path, const cha
     const char *debian = number_after(exam, file, "/llvm-");
     switch (exam->machine.distro) {
     case GP_DISTRO_FEDORA:
-        if (older[0] && strncmp(file, "/usr/lib/clang/", 15) == 0)
-            return gp_exam_text(exam, "clang%s clang%s-libs", older, older);
-        return gp_exam_quoted(exam, file); /* dnf and rpm-ostree find a package by its file */
+        /* Never the path itself: dnf would install a package that lies there. */
+        return older[0] && strncmp(file, "/usr/lib/clang/", 15) == 0
+                   ? gp_exam_text(exam, "clang%s clang%s-libs", older, older)
+                   : "";
     case GP_DISTRO_DEBIAN:
     case GP_DISTRO_UBUNTU:
         return debian[0] ? gp_exam_text(exam, "libclang-common-%s-dev", debian) : "";
