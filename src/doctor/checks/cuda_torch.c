@@ -63,14 +63,13 @@ static bool has_operators(struct gp_exam *exam, const struct gp_pyenv *env)
 static const char *deepspeed_user(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const char name[] = "deepspeed";
-    static const char *const starts[] = {"\ndeepspeed ", "--deepspeed", "--use_deepspeed",
-                                         "deepspeed --", NULL};
+    static const char *const starts[] = {"\ndeepspeed ", "--deepspeed", "--use_deepspeed", NULL};
     const char *skip = gp_machine_variable(&exam->machine, "DS_SKIP_CUDA_CHECK");
     if (!gp_pyenv_package(env, name) || (skip && strcmp(skip, "1") == 0) ||
         has_operators(exam, env))
         return NULL;
     const char *program = gp_project_program_with(exam, env, name, false);
-    return program ? program : gp_project_script(exam, env, starts);
+    return program ? program : gp_project_script(exam, env, starts, true);
 }
 
 /* The toolkit that PyTorch builds extensions with, and what makes it so; NULL: there is none, or

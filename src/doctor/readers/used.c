@@ -316,12 +316,12 @@ static bool is_wanted(const char *text, const char *word)
 {
     bool is_used = false;
     for (const char *at = text; (at = strstr(at, word)); at += strlen(word)) {
-        const char *line = at;
+        const char *first = at + (*at == '\n'), *line = first; /* "\nword": at a line's beginning */
         while (line > text && line[-1] != '\n')
             line--;
-        if (memchr(line, '#', (size_t)(at - line)))
+        if (memchr(line, '#', (size_t)(first - line)))
             continue;
-        if (is_question(line) || is_for_cpu(line, at) || is_in_condition(text, line))
+        if (is_question(line) || is_for_cpu(line, first) || is_in_condition(text, line))
             return false;
         is_used = true;
     }
@@ -427,9 +427,9 @@ const char *gp_project_program(struct gp_exam *exam, const struct gp_pyenv *env,
 }
 
 const char *gp_project_script(struct gp_exam *exam, const struct gp_pyenv *env,
-                              const char *const *words)
+                              const char *const *words, bool is_firm)
 {
-    return find_program(exam, env, words, ".sh", false);
+    return find_program(exam, env, words, ".sh", is_firm);
 }
 
 const char *gp_project_program_with(struct gp_exam *exam, const struct gp_pyenv *env,

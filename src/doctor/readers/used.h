@@ -27,12 +27,12 @@ size_t gp_pyenv_frameworks(const struct gp_pyenv *env);
 const char *gp_project_program(struct gp_exam *exam, const struct gp_pyenv *env,
                                const char *const *words);
 
-/* Likewise a shell script of the project. */
+/* Likewise a shell script of the project; with is_firm only where it wants one of them: in no
+ * comment, and not only on machines that have it. */
 const char *gp_project_script(struct gp_exam *exam, const struct gp_pyenv *env,
-                              const char *const *words);
+                              const char *const *words, bool is_firm);
 
-/* Likewise a program with one text; with is_firm only where the program wants it: in no comment,
- * and not only on machines that have it. */
+/* Likewise a program with one text. */
 const char *gp_project_program_with(struct gp_exam *exam, const struct gp_pyenv *env,
                                     const char *word, bool is_firm);
 
