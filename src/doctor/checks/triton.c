@@ -2,6 +2,7 @@
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/homes.h"
 #include "doctor/readers/ldcache.h"
 #include "doctor/readers/nvidia.h"
@@ -143,28 +144,45 @@ static const struct gp_pypackage *user_of(struct gp_exam *exam, const struct gp_
     return NULL;
 }
 
-/* A cache of Triton in a home directory without the helper that it compiles first: it was started
- * there, and could not link it. A helper in any of them was linked with the name, or with a
- * directory that a shell gave. NULL: none. */
+/* What a key of the cache tells: whether it has something that was made with the helper, or is the
+ * helper; or is empty, as what failed leaves it. Returns the number of its files. */
+static long look_into(struct gp_exam *exam, const char *key, bool *ret_is_linked,
+                      bool *ret_is_empty)
+{
+    struct gp_arena scratch = {0};
+    char **names;
+    long n = gp_files_list(&exam->files, &scratch, key, &names);
+    for (long i = 0; i < n; i++)
+        *ret_is_linked = *ret_is_linked || gp_lines_ends(names[i], ".cubin") ||
+                         strncmp(names[i], "cuda_utils.", strlen("cuda_utils.")) == 0;
+    *ret_is_empty = *ret_is_empty || n == 0;
+    gp_arena_fini(&scratch);
+    return n > 0 ? n : 0;
+}
+
+/* A cache of Triton in a home directory with an empty key: the helper, which is compiled first,
+ * could not be linked there. Where anything is that comes after it, it was linked with the name, or
+ * with a directory that a shell gave. NULL: none. */
 static const char *failed_cache(struct gp_exam *exam)
 {
-    static const char helper[] = "cuda_utils.";
+    enum { MOST = 64 }; /* keys and files: a cache that never worked has a key for each release */
     const struct gp_homes *homes = gp_homes_of(exam);
     const char *failed = NULL;
+    bool is_linked = false;
+    long left = MOST;
     for (size_t i = 0; i < homes->count; i++) {
         const char *cache = gp_exam_text(exam, "%s/.triton/cache", homes->list[i]);
-        char **keys, **names;
-        long n = gp_files_list(&exam->files, &exam->arena, cache, &keys);
-        for (long k = 0; k < n; k++) {
-            long m = gp_files_list(&exam->files, &exam->arena,
-                                   gp_exam_text(exam, "%s/%s", cache, keys[k]), &names);
-            for (long f = 0; f < m; f++)
-                if (strncmp(names[f], helper, sizeof(helper) - 1) == 0)
-                    return NULL;
-        }
-        failed = n >= 0 && !failed ? cache : failed;
+        struct gp_arena scratch = {0};
+        bool is_empty = false;
+        char **keys;
+        long n = gp_files_list(&exam->files, &scratch, cache, &keys);
+        for (long k = 0; k < n && !is_linked && left > 0; k++)
+            left -= 1 + look_into(exam, gp_exam_text(exam, "%s/%s", cache, keys[k]), &is_linked,
+                                  &is_empty);
+        gp_arena_fini(&scratch);
+        failed = is_empty && !failed ? cache : failed;
     }
-    return failed;
+    return is_linked || left <= 0 ? NULL : failed;
 }
 
 /* What compiles with Triton here; NULL: nothing is known to. It comes with each PyTorch, and most
