@@ -2,14 +2,15 @@
  * nothing searches: a part of cuda.toolkits. */
 #include "doctor/checks/cuda.h"
 
-#include "doctor/checks/framework.h"
 #include "doctor/exam.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/homes.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
+#include "doctor/readers/services.h"
 #include "doctor/readers/shared.h"
 #include "doctor/readers/toolkit.h"
+#include "doctor/readers/used.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -168,6 +169,24 @@ static bool brings(struct gp_exam *exam, const struct gp_pyenv *env, const char 
     return false;
 }
 
+/* Whether something else than the shell leads its programs to it: a script of the project, or a
+ * service. */
+static bool is_led(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
+{
+    enum { MOST = 32 };
+    static const char variable[] = "LD_LIBRARY_PATH";
+    static const char *const words[] = {variable, NULL};
+    struct gp_service_setting found[MOST];
+    char folder[GP_PATH_SIZE];
+    size_t n = gp_service_settings(exam, variable, found, MOST);
+    for (size_t i = 0; i < n; i++)
+        for (const char *list = found[i].value; gp_search_path_next(&list, ":", folder);)
+            if (folder[0] == '/' &&
+                gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
+                return true;
+    return gp_project_script(exam, env, words, false);
+}
+
 /* The wheel in NVIDIA's archive of TensorRT has the module only, and not the libraries. */
 static bool judge_module(struct gp_exam *exam, const struct gp_pyenv *env, const char *top,
                          struct user *ret)
@@ -184,6 +203,8 @@ static bool judge_module(struct gp_exam *exam, const struct gp_pyenv *env, const
         if (!found || finds(exam, &elf, folder, name) || brings(exam, env, name) ||
             gp_homes_separate(exam, found, env->prefix))
             continue;
+        if (is_led(exam, env, name))
+            return false;
         *ret = (struct user){path, name, found};
         return true;
     }
@@ -214,10 +235,12 @@ void gp_check_cuda_unsearched(struct gp_exam *exam)
     const struct gp_pyenv *env = is_program ? NULL : find_module(exam, &user);
     if (!is_program && !env && !find_tree(exam, &user))
         return;
+    /* That a module lies there does not say that it is used, nor from where. */
+    const char *program = env ? gp_project_program_with(exam, env, "import tensorrt", true) : NULL;
     gp_exam_report(exam,
-                   is_program ? GP_VERDICT_FAIL
-                   : env      ? gp_pyenv_verdict(env, false)
-                              : GP_VERDICT_WARN,
+                   is_program        ? GP_VERDICT_FAIL
+                   : env && !program ? GP_VERDICT_INFO
+                                     : GP_VERDICT_WARN,
                    "%s libraries in %s are not found: neither LD_LIBRARY_PATH nor the loader's "
                    "cache leads to them",
                    is_of_tensorrt(user.library)         ? "TensorRT's"
@@ -225,6 +248,8 @@ void gp_check_cuda_unsearched(struct gp_exam *exam)
                                                         : "CUDA's",
                    user.folder);
     gp_exam_evidence(exam, user.path, "needs %s", user.library);
+    if (program)
+        gp_exam_evidence(exam, program, "imports it");
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", user.folder, user.library), "present");
     gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s", list && *list ? list : "not set");
     gp_exam_evidence(exam, "/etc/ld.so.cache", "does not have it");

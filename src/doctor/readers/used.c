@@ -351,6 +351,13 @@ static bool is_folder(const char *name)
     return name[0] != '.' && !strchr(name, '.');
 }
 
+/* A program, by its name; direnv's file counts as a script. */
+static bool is_program(const struct texts *t, const char *name)
+{
+    bool is_direnv = strcmp(name, ".envrc") == 0 && strcmp(t->ending, ".sh") == 0;
+    return is_direnv || has_ending(name, t->ending);
+}
+
 /* The programs of a folder come before its folders, of which one with data may have thousands. */
 static const char *search(struct texts *t, const char *folder, unsigned depth)
 {
@@ -361,7 +368,7 @@ static const char *search(struct texts *t, const char *folder, unsigned depth)
     long n = gp_files_list(&t->exam->files, &scratch, folder, &entries);
     size_t folders = 0;
     for (long i = 0; i < n && !found && t->left > 0; i++)
-        if (has_ending(entries[i], t->ending) &&
+        if (is_program(t, entries[i]) &&
             snprintf(path, sizeof(path), "%s/%s", folder, entries[i]) < GP_PATH_SIZE) {
             t->left--;
             found = has_text(t, path) ? gp_exam_text(t->exam, "%s", path) : NULL;

@@ -27,8 +27,8 @@ size_t gp_pyenv_frameworks(const struct gp_pyenv *env);
 const char *gp_project_program(struct gp_exam *exam, const struct gp_pyenv *env,
                                const char *const *words);
 
-/* Likewise a shell script of the project; with is_firm only where it wants one of them: in no
- * comment, and not only on machines that have it. */
+/* Likewise a shell script of the project, or direnv's .envrc; with is_firm only where it wants one
+ * of them: in no comment, and not only on machines that have it. */
 const char *gp_project_script(struct gp_exam *exam, const struct gp_pyenv *env,
                               const char *const *words, bool is_firm);
 
