@@ -4,9 +4,10 @@
 
 struct gp_exam;
 
-/* Adds to the finding how this machine's boot loader gets "name=value" from the next boot on, in
- * place of another value; "": nothing to note on the last step. Both must be of plain characters:
- * letters, digits, "_", "-", and in the name ".". Without a reboot, and not for containers. */
-void gp_cmdline_fix(struct gp_exam *exam, const char *name, const char *value, const char *note);
+/* Adds to the finding how this machine's boot loader passes the text, "name=value", from the next
+ * boot on. Another value may stay before it, so the kernel must take the last one. The text is of
+ * letters, digits, ".", "_" and "-" besides the "=". `note`: on the last step; "": none. Without a
+ * reboot, and not for containers. */
+void gp_cmdline_fix(struct gp_exam *exam, const char *text, const char *note);
 
 #endif

@@ -64,7 +64,9 @@ static void advise_arguments(struct gp_exam *exam)
 {
     static const char native[] = "pcie_ports=native", awake[] = "pcie_aspm=off";
     const bool is_server = gp_machine_is_server(&exam->files);
-    const bool is_tried = is_server || gp_unbound_has_argument(exam, native);
+    /* "compat" counts wherever it stands. */
+    const bool is_tried = is_server || gp_unbound_has_argument(exam, native) ||
+                          gp_unbound_has_argument(exam, "pcie_ports=compat");
     if (!is_tried) {
         gp_exam_advice(exam,
                        "if it happens again with good power and cables, try the kernel argument "
@@ -72,7 +74,7 @@ static void advise_arguments(struct gp_exam *exam)
                        "ports, even if the firmware keeps them to itself. It has helped over "
                        "OCuLink",
                        native);
-        gp_cmdline_fix(exam, "pcie_ports", "native", "then power off and on");
+        gp_cmdline_fix(exam, native, "then power off and on");
     }
     gp_exam_advice(exam,
                    "%s one at a time: %sa lower PCIe generation for its port in the firmware "

@@ -35,7 +35,7 @@ bool gp_hardware_fix_rcu(struct gp_exam *exam)
                       "starts it, unless RCU's delay on idle CPUs is 1. Defective "
                       "hardware is rarely the reason.");
     gp_exam_command(exam, "until the next boot", "echo 1 | sudo tee %s", setting);
-    gp_cmdline_fix(exam, "rcutree.rcu_idle_gp_delay", "1", "for good, from the next boot");
+    gp_cmdline_fix(exam, "rcutree.rcu_idle_gp_delay=1", "for good, from the next boot");
     gp_exam_advice(exam, "or use a kernel from 3.19 on");
     return true;
 }

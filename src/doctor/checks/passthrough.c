@@ -107,7 +107,7 @@ static bool report_no_iommu(struct gp_exam *exam)
     gp_exam_advice(exam, "turn it on in the firmware settings: VT-d (Intel), or IOMMU or AMD-Vi "
                          "and SVM (AMD)");
     if (is_intel && !is_set)
-        gp_cmdline_fix(exam, "intel_iommu", "on", "");
+        gp_cmdline_fix(exam, "intel_iommu=on", "");
     gp_exam_command(exam, "", "sudo reboot");
     return true;
 }

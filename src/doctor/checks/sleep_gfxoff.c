@@ -107,7 +107,7 @@ static bool fix_argument(struct gp_exam *exam, const char *right)
     if (!found)
         return false;
     gp_exam_evidence(exam, path, "%.*s", (int)strcspn(found, " "), found);
-    gp_cmdline_fix(exam, "amdgpu.ppfeaturemask", right, "");
+    gp_cmdline_fix(exam, gp_exam_text(exam, "%s%s", name, right), "");
     return true;
 }
 
