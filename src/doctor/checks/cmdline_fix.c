@@ -90,17 +90,28 @@ static bool fix_grub(struct gp_exam *exam, const struct argument *a)
     return true;
 }
 
+/* Debian's hook, which writes systemd-boot's entry of a new kernel, and how to write those of all
+ * kernels. kernel-install's own add-all is newer, and does not look into /boot. */
+static const char
+    hook[] = "/etc/kernel/postinst.d/zz-systemd-boot",
+    install[] = "for k in /boot/vmlinuz-*; do sudo kernel-install add \"${k#*-}\" \"$k\"; done",
+    /* The part of systemd by which a unified kernel image starts leaves this variable. */
+    unified[] = "/sys/firmware/efi/efivars/StubInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
+
 /* Others than GRUB that have a command for it: what shows them, and where they take it from. */
 static const struct {
     enum gp_distro family;
     const char *shown_by, *file, *variable, *command;
 } loaders[] = {
     {GP_DISTRO_DEBIAN, proxmox, uefi, "", "sudo proxmox-boot-tool refresh"},
+    {GP_DISTRO_DEBIAN, hook, uefi, "", install},
+    {GP_DISTRO_UBUNTU, hook, uefi, "", install},
     {GP_DISTRO_ARCH, "/etc/sdboot-manage.conf", "/etc/sdboot-manage.conf", "LINUX_OPTIONS of ",
      "sudo sdboot-manage gen"},
     {GP_DISTRO_ARCH, "/usr/bin/limine-update", "/etc/default/limine", "KERNEL_CMDLINE of ",
      "sudo limine-update"},
     {GP_DISTRO_ARCH, "/usr/bin/reinstall-kernels", uefi, "", "sudo reinstall-kernels"},
+    {GP_DISTRO_ARCH, unified, uefi, "", "sudo mkinitcpio -P"},
     {GP_DISTRO_SUSE, "/usr/bin/sdbootutil", uefi, "", "sudo sdbootutil update-all-entries"},
 };
 
@@ -180,8 +191,8 @@ void gp_cmdline_fix(struct gp_exam *exam, const char *text, const char *note)
         return;
     const char *place =
         a.loader == LOADER_OTHER
-            ? " (with systemd-boot: in /etc/kernel/cmdline, or on the line options of its entry "
-              "in loader/entries)"
+            ? " (with systemd-boot: on the options line of its entry in loader/entries, or in "
+              "/etc/kernel/cmdline, and then write the entries again)"
             : "";
     gp_exam_advice(exam, "%s %s %s%s%s%s", a.old ? "write" : "add", text,
                    a.old ? "on the kernel's command line, in place of the value there"
