@@ -1,10 +1,12 @@
 /* nvidia-powerd, which raises the power limit of a laptop's GPU: a part of driver.power. */
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_wish.h"
+#include "doctor/lines.h"
 #include "doctor/readers/processes.h"
 #include "doctor/readers/services.h"
 #include "doctor/tables.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char words[] = "It moves power from the CPU to the GPU (Dynamic Boost); without it a "
@@ -108,27 +110,95 @@ static void report_no_unit(struct gp_exam *exam, const char *program)
     gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-powerd");
 }
 
-/* There an option makes the service, and it is off by default. */
+static void report_off(struct gp_exam *exam, enum gp_verdict verdict)
+{
+    gp_exam_report(exam, verdict,
+                   "nvidia-powerd does not run: the GPU stays at its lower power limit");
+    gp_exam_why(exam, "%s", words);
+}
+
+/* ---- NixOS: an option makes the service, and it is off by default ---- */
+
+static const char nixos[] = "/etc/nixos";
+
+/* What the files of the configuration say. Few people have more of them, or deeper ones. */
+enum { NIXOS_DEPTH = 3, NIXOS_FOLDERS = 64, NIXOS_FILES = 256, NIXOS_BYTES = 1 << 18 };
+
+struct option {
+    struct gp_exam *exam;
+    size_t folders, files; /* that were looked at */
+    const char *set;       /* the file that sets it; NULL: none does */
+    bool is_unsure;        /* it is off on purpose, or set in a way that is not understood */
+    bool is_part;          /* not all could be read */
+};
+
+static void look_at_file(struct option *o, const char *path)
+{
+    static const char set[] = "dynamicBoost.enable = true";
+    struct gp_arena scratch = {0};
+    char *text = o->files++ < NIXOS_FILES
+                     ? gp_files_text(&o->exam->files, &scratch, path, NIXOS_BYTES, NULL)
+                     : NULL;
+    o->is_part = o->is_part || !text;
+    for (char *at = text; at && (at = strchr(at, '#'));)
+        memset(at, ' ', strcspn(at, "\n"));
+    /* It may be inside of such a comment. */
+    bool has_comment = text && strstr(text, "/*");
+    for (const char *at = text; at && (at = strstr(at, "dynamicBoost")); at++) {
+        if (has_comment || strncmp(at, set, strlen(set)) != 0)
+            o->is_unsure = true;
+        else if (!o->set)
+            o->set = gp_exam_text(o->exam, "%s", path);
+    }
+    gp_arena_fini(&scratch);
+}
+
+static void look_at_folder(struct option *o, const char *folder, unsigned depth)
+{
+    struct gp_arena scratch = {0};
+    char **names;
+    bool is_over = depth == NIXOS_DEPTH || o->folders++ >= NIXOS_FOLDERS;
+    long n = is_over ? 0 : gp_files_list(&o->exam->files, &scratch, folder, &names);
+    o->is_part = o->is_part || is_over;
+    for (long i = 0; i < n; i++) {
+        char path[GP_PATH_SIZE];
+        int length = snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        if (names[i][0] == '.' || length < 0 || (size_t)length >= sizeof(path))
+            continue;
+        if (gp_lines_ends(names[i], ".nix"))
+            look_at_file(o, path);
+        else if (!strchr(names[i], '.'))
+            look_at_folder(o, path, depth + 1);
+    }
+    gp_arena_fini(&scratch);
+}
+
+/* A configuration may also be elsewhere, and a file may be for another machine: what is not sure is
+ * no problem. */
 static void report_on_nixos(struct gp_exam *exam, const char *program)
 {
-    static const char path[] = "/etc/nixos/configuration.nix",
-                      option[] = "hardware.nvidia.dynamicBoost.enable = true;";
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 18, NULL);
-    bool is_set = text && strstr(text, "dynamicBoost.enable = true");
-    if (text && !is_set && strstr(text, "dynamicBoost"))
-        return; /* off on purpose, or set in a way that is not understood */
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "nvidia-powerd does not run: the GPU stays at its lower power limit");
+    static const char line[] = "hardware.nvidia.dynamicBoost.enable = true;";
+    const char *path = gp_exam_text(exam, "%s/configuration.nix", nixos);
+    struct option o = {.exam = exam};
+    look_at_folder(&o, nixos, 0);
+    if (o.is_unsure)
+        return;
+    bool has_file = gp_files_exist(&exam->files, path);
+    bool is_sure = o.set ? strcmp(o.set, path) == 0 : has_file && !o.is_part;
+    report_off(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO);
     gp_exam_evidence(exam, program, "present");
     gp_exam_evidence(exam, gp_exam_text(exam, "/etc/systemd/system/%s", unit), "missing");
-    if (text)
-        gp_exam_evidence(exam, path,
-                         is_set ? "enables it, which is not built yet"
-                                : "does not set hardware.nvidia.dynamicBoost.enable");
-    gp_exam_why(exam, "%s", words);
-    gp_exam_command(
-        exam, is_set ? "" : gp_exam_text(exam, "after setting, in configuration.nix: %s", option),
-        "sudo nixos-rebuild switch");
+    if (o.set)
+        gp_exam_evidence(exam, o.set, "enables it, which is not built yet%s",
+                         is_sure ? "" : ", if this file is part of the configuration");
+    else if (has_file)
+        gp_exam_evidence(exam, path, "does not set hardware.nvidia.dynamicBoost.enable");
+    gp_exam_command(exam,
+                    o.set
+                        ? ""
+                        : gp_exam_text(exam, "after setting, in %s: %s",
+                                       has_file ? "configuration.nix" : "the configuration", line),
+                    "sudo nixos-rebuild switch");
 }
 
 void gp_driver_check_boost(struct gp_exam *exam)
@@ -154,9 +224,7 @@ void gp_driver_check_boost(struct gp_exam *exam)
     }
     if (gp_service_is_enabled(exam, unit) || has == UNKNOWN)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "nvidia-powerd does not run: the GPU stays at its lower power limit");
+    report_off(exam, GP_VERDICT_WARN);
     gp_exam_evidence(exam, unit, "installed, but not enabled");
-    gp_exam_why(exam, "%s", words);
     gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-powerd");
 }
