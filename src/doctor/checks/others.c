@@ -561,7 +561,6 @@ void gp_check_python_others(struct gp_exam *exam)
             gp_check_torch_pins(exam, env, &torch);
             gp_check_torch_extensions(exam, env, &torch);
             gp_check_bitsandbytes(exam, env, &torch);
-            gp_check_compiled_abi(exam, env, &torch);
         }
         gp_check_compiled(exam, env, has_torch ? &torch : NULL);
         if (has_torch)

@@ -142,11 +142,8 @@ void gp_compiled_again(struct gp_exam *exam, const struct gp_pyenv *env,
 /* The page that lists PyG's builds of its extensions for a PyTorch. */
 const char *gp_torch_pyg_page(struct gp_exam *exam, const struct gp_torch *torch);
 
-/* compiled_abi.c: compiled modules for a PyTorch with the other C++ ABI */
-void gp_check_compiled_abi(struct gp_exam *exam, const struct gp_pyenv *env,
-                           const struct gp_torch *torch);
-
-/* compiled_symbol.c: compiled modules that take functions from PyTorch which it does not have */
+/* compiled_symbol.c: compiled modules that take functions from PyTorch which it does not have,
+ * or which have the other C++ ABI */
 void gp_check_compiled_symbols(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch);
 
