@@ -34,36 +34,39 @@ static bool has_failed(struct gp_exam *exam)
     return false;
 }
 
-/* The first library in the list of ld.so(8), which spaces and colons separate, that is there; ""
- * otherwise. One that is missing is left out by the loader. */
-static const char *first_library(struct gp_exam *exam)
+/* The first library in the list of ld.so(8) that is there and whose path has a word ("": any); ""
+ * otherwise. Spaces and colons separate them, and comments begin at '#'. One that is missing is
+ * left out by the loader. */
+static const char *find_library(struct gp_exam *exam, const char *word)
 {
-    static const char between[] = " \t\n:";
+    static const char between[] = " \t\n:", around[] = " \t\n:#";
     const char *text = gp_files_text(&exam->files, &exam->arena, list_path, 1 << 12, NULL);
     const char *at = text ? text : "";
     for (at += strspn(at, between); *at; at += strspn(at, between)) {
-        const size_t n = strcspn(at, between);
+        const size_t n = strcspn(at, around);
         const char *path = gp_exam_text(exam, "%.*s", (int)n, at);
-        if (path[0] == '/' && gp_files_exist(&exam->files, path))
+        if (path[0] == '/' && strstr(path, word) && gp_files_exist(&exam->files, path))
             return path;
-        at += n;
+        at += at[n] == '#' ? strcspn(at, "\n") : n;
     }
     return "";
 }
 
 bool gp_container_has_preload(struct gp_exam *exam)
 {
-    return gp_container_is_host(exam) && gp_container_has_toolkit(exam) && first_library(exam)[0];
+    return gp_container_is_host(exam) && gp_container_has_toolkit(exam) &&
+           find_library(exam, "")[0];
 }
 
 static void propose_removal(struct gp_exam *exam, size_t i, bool is_logged)
 {
     const bool is_apt = gp_machine_has_apt(&exam->machine);
-    gp_exam_command(exam,
-                    gp_exam_text(exam, "%swithout %s; %s",
-                                 is_logged ? "" : "if containers fail with that error: ",
-                                 known[i].name, known[i].without),
-                    "sudo sed -i '/%s/d' %s", known[i].mark, list_path);
+    gp_exam_command(
+        exam,
+        gp_exam_text(exam, "%swithout %s; %s; the original file is kept next to it",
+                     is_logged ? "" : "if containers fail with that error: ", known[i].name,
+                     known[i].without),
+        "sudo sed -i.before 's/[^[:space:]:]*%s[^[:space:]:]*//g' %s", known[i].mark, list_path);
     for (size_t p = 0; p < GP_ARRAY_LEN(known[i].packages) && is_apt; p++)
         if (gp_packages_installed(&exam->files, &exam->arena, known[i].packages[p]))
             gp_exam_command(exam, "or without the whole program, if that is not enough",
@@ -76,12 +79,14 @@ static void propose_removal(struct gp_exam *exam, size_t i, bool is_logged)
 /* Other libraries are only suspected: most do no harm. */
 void gp_container_check_preload(struct gp_exam *exam)
 {
-    const char *path = first_library(exam);
+    const char *path = "";
     const bool is_logged = has_failed(exam);
     size_t i = 0;
-    while (i < GP_ARRAY_LEN(known) && !strstr(path, known[i].mark))
+    while (i < GP_ARRAY_LEN(known) && !(path = find_library(exam, known[i].mark))[0])
         i++;
     const bool is_known = i < GP_ARRAY_LEN(known);
+    if (!is_known)
+        path = find_library(exam, "");
     if (!is_known && !is_logged)
         return;
     gp_exam_report(exam, is_known && is_logged ? GP_VERDICT_WARN : GP_VERDICT_INFO,
