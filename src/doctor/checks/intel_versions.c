@@ -34,9 +34,24 @@ static const struct gp_package *lost_runtime(struct gp_exam *exam)
     return NULL;
 }
 
+/* False: the release's own packages would be no better, and no others are known. */
+static bool propose_newer(struct gp_exam *exam)
+{
+    const char *shipped = gp_intel_shipped_runtime(exam);
+    if (gp_intel_propose_elsewhere(exam))
+        return true;
+    if (shipped[0] && gp_version_compare(shipped, known_from) < 0) {
+        gp_exam_advice(exam, "install a newer runtime, from the page below");
+        return false;
+    }
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
+    return true;
+}
+
 void gp_intel_report_lost_runtime(struct gp_exam *exam)
 {
     const struct gp_package *p = lost_runtime(exam);
+    bool has_packages = false;
     if (!p)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
@@ -45,20 +60,19 @@ void gp_intel_report_lost_runtime(struct gp_exam *exam)
     gp_exam_evidence(exam, "package", "%s %s; %s or newer finds it", p->name, p->version,
                      known_from);
     gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", exam->machine.kernel);
-    if (exam->machine.container) {
+    if (exam->machine.container && !gp_machine_is_lxc(&exam->machine)) {
         gp_exam_advice(exam, "use a newer image (or mod of it), or install a newer runtime in this "
                              "one, from Intel's own repository or the page below");
         gp_exam_advice(exam, "or, until it is updated, start the container with the variables "
                              "NEOReadDebugKeys=1 and OverrideGpuAddressSpace=48 (Docker: -e, or "
                              "environment: in Compose)");
     } else {
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
+        has_packages = propose_newer(exam);
         gp_exam_advice(exam, "or, until it is updated: export NEOReadDebugKeys=1 "
                              "OverrideGpuAddressSpace=48");
     }
-    gp_exam_link(exam, exam->machine.container
-                           ? "https://github.com/intel/compute-runtime/releases"
-                           : "https://github.com/intel/compute-runtime/issues/710");
+    gp_exam_link(exam, has_packages ? "https://github.com/intel/compute-runtime/issues/710"
+                                    : "https://github.com/intel/compute-runtime/releases");
 }
 
 /* ---- kernels ---- */
