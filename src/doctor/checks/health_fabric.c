@@ -7,6 +7,7 @@
 #include "doctor/readers/install.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/packages.h"
+#include "doctor/readers/services.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
@@ -21,7 +22,8 @@ static const char *const programs[] = {"/usr/bin/nv-fabricmanager",
                                        "/run/current-system/sw/bin/nv-fabricmanager", NULL};
 static const char *const log_paths[] = {"/var/log/fabricmanager.log",
                                         "/var/log/ext-nvidia-fabricmanager.log", NULL};
-static const char unit[] =
+static const char unit[] = "nvidia-fabricmanager.service";
+static const char wants[] =
     "/etc/systemd/system/multi-user.target.wants/nvidia-fabricmanager.service";
 static const char mask[] = "/etc/systemd/system/nvidia-fabricmanager.service";
 
@@ -60,7 +62,7 @@ static bool is_needless(struct gp_exam *exam)
     return m->is_pci_readable && m->nvidia_count > 0 && m->nvswitch_count == 0 &&
            count_fifth(m) == 0 && !gp_machine_is_virtual(&exam->files) &&
            gp_files_first(&exam->files, programs) &&
-           (gp_log_known_of(exam, no_switch) || gp_files_exist(&exam->files, unit));
+           (gp_log_known_of(exam, no_switch) || gp_service_is_enabled(exam, unit));
 }
 
 bool gp_health_has_manager(struct gp_exam *exam)
@@ -79,6 +81,13 @@ static bool is_running(struct gp_exam *exam)
 static bool is_talos(const struct gp_exam *exam)
 {
     return strcmp(exam->machine.distro_id, "talos") == 0;
+}
+
+/* Whether the system's configuration has driver and manager, in one version, and its services: no
+ * package and no command of systemd changes them. */
+static bool is_declared(const struct gp_exam *exam)
+{
+    return gp_remedy_other(exam->machine.distro_id, GP_REMEDY_FABRIC_MANAGER);
 }
 
 static const char extensions[] = "/etc/extensions.yaml";
@@ -142,7 +151,7 @@ static void propose_package(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     const char *package = package_for(exam);
-    if (gp_remedy_other(m->distro_id, GP_REMEDY_FABRIC_MANAGER)) {
+    if (is_declared(exam)) {
         gp_exam_remedy(exam, GP_REMEDY_FABRIC_MANAGER, NULL, NULL);
         return;
     }
@@ -224,10 +233,12 @@ static void propose_both(struct gp_exam *exam, const char *version, bool is_only
 static void propose_same(struct gp_exam *exam, const char *version)
 {
     const bool is_only = is_mostly_without(exam->machine.driver);
-    if (is_talos(exam)) { /* its images have the driver and the manager */
+    if (is_declared(exam)) {
         gp_exam_remedy(exam, GP_REMEDY_FABRIC_MANAGER, NULL, NULL);
         if (is_only)
             gp_exam_advice(exam, "both of a production or long-term branch");
+        if (!is_talos(exam))
+            gp_exam_command(exam, "the driver that is loaded is that of before it", "sudo reboot");
         return;
     }
     if (!is_only)
@@ -245,12 +256,24 @@ static void show_words(struct gp_exam *exam, const char *words)
         gp_exam_evidence(exam, gp_files_first(&exam->files, log_paths), "%s", words);
 }
 
+/* On NixOS, where systemctl can neither enable nor unmask a service. */
+static void restart_declared(struct gp_exam *exam, bool is_masked)
+{
+    if (is_masked)
+        gp_exam_command(exam,
+                        "after removing systemd.services.nvidia-fabricmanager.enable = false; "
+                        "from the configuration",
+                        "sudo nixos-rebuild switch");
+    else if (gp_service_is_enabled(exam, unit))
+        gp_exam_command(exam, "", "sudo systemctl restart nvidia-fabricmanager");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_FABRIC_MANAGER, NULL, NULL);
+}
+
 static void report_stopped(struct gp_exam *exam)
 {
     const char *words = last_words(exam), *where;
-    char target[GP_PATH_SIZE];
-    const bool is_masked =
-        gp_files_link(&exam->files, mask, target) && strcmp(target, "/dev/null") == 0;
+    const bool is_masked = gp_service_is_masked(exam, unit);
     if (words && strstr(words, "NV_WARN_NOTHING_TO_DO") && !has_fifth_nvlink(exam))
         return; /* it found no NVSwitch of its own */
     const bool is_other = words && strstr(words, "don't match with driver version");
@@ -260,8 +283,8 @@ static void report_stopped(struct gp_exam *exam)
     gp_exam_evidence(exam, "/proc", "no process nv-fabricmanager");
     if (is_masked)
         gp_exam_evidence(exam, mask, "masked: nothing can start it");
-    else if (!is_talos(exam) && !gp_files_exist(&exam->files, unit))
-        gp_exam_evidence(exam, unit, "missing: it is not started at boot");
+    else if (!is_talos(exam) && !gp_service_is_enabled(exam, unit))
+        gp_exam_evidence(exam, wants, "missing: it is not started at boot");
     show_words(exam, words);
     gp_exam_why(exam, "%s", why);
     if (is_other) {
@@ -272,6 +295,10 @@ static void report_stopped(struct gp_exam *exam)
         gp_exam_command(exam, "why it has ended", "talosctl logs ext-nvidia-fabricmanager");
         gp_exam_command(exam, "when that is mended",
                         "talosctl service ext-nvidia-fabricmanager restart");
+        return;
+    }
+    if (is_declared(exam)) {
+        restart_declared(exam, is_masked);
         return;
     }
     if (is_masked)
@@ -325,23 +352,31 @@ static void report_needless(struct gp_exam *exam)
     if (line)
         gp_log_show_known(exam, line);
     else
-        gp_exam_evidence(exam, unit, "present: it is started at boot");
+        gp_exam_evidence(exam, wants, "present: it is started at boot");
     gp_exam_why(exam, "It manages NVSwitches only: CUDA works without it, also over NVLink bridges "
                       "between two GPUs.");
-    gp_exam_command(exam, "", "sudo systemctl disable --now nvidia-fabricmanager");
+    if (is_talos(exam))
+        gp_exam_advice(exam, "build an image without its system extension, and upgrade to it");
+    else if (is_declared(exam))
+        gp_exam_command(exam,
+                        "after setting, in configuration.nix: "
+                        "systemd.services.nvidia-fabricmanager.enable = false;",
+                        "sudo nixos-rebuild switch");
+    else
+        gp_exam_command(exam, "", "sudo systemctl disable --now nvidia-fabricmanager");
 }
 
 static void report_missing(struct gp_exam *exam, const char *version)
 {
     const size_t switches = exam->machine.nvswitch_count;
     gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is not installed");
-    gp_exam_evidence(exam, programs[is_talos(exam) ? 1 : 0], "missing");
+    gp_exam_evidence(exam, programs[is_talos(exam) ? 1 : is_declared(exam) ? 2 : 0], "missing");
     if (switches > 0)
         gp_exam_evidence(exam, "/sys/bus/pci/devices", "%zu NVSwitch%s", switches,
                          switches == 1 ? "" : "es");
     gp_exam_why(exam, "%s", why);
     propose_package(exam);
-    if (is_mostly_without(exam->machine.driver) && !is_talos(exam))
+    if (is_mostly_without(exam->machine.driver) && !is_declared(exam))
         propose_both(exam, version, false);
 }
 
