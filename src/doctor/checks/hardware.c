@@ -153,9 +153,10 @@ static void check_bus_lost(struct gp_exam *exam)
                           "riser; rarely the driver. Programs that used it hang or have exited.");
         gp_exam_advice(exam, "stop the programs that use it, then power the machine off and on: a "
                              "warm reboot often does not bring it back");
-        gp_exam_advice(
-            exam, "if it happens again: try another slot and power cable, a lower power limit "
-                  "(sudo nvidia-smi -pl), and a newer board firmware; then contact the vendor");
+        gp_exam_advice(exam,
+                       "if it happens again: try another slot and power cable, a lower power "
+                       "limit%s, and a newer board firmware; then contact the vendor",
+                       m->gpus[i].vendor == GP_PCI_NVIDIA ? " (sudo nvidia-smi -pl)" : "");
         gp_hardware_advise_cable(exam, m->gpus[i].bus_id);
     }
     gp_hardware_check_rcu(exam);
