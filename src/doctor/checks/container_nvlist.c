@@ -64,8 +64,11 @@ void gp_container_check_nvlist(struct gp_exam *exam)
         gp_exam_evidence(exam, list, "no %s", wanted[i].entry);
         gp_exam_evidence(exam, library, "present");
         gp_exam_why(exam, "In its containers %s.", wanted[i].use);
-        gp_exam_command(exam, "add it to the list", "echo %s | sudo tee -a %s", wanted[i].entry,
-                        list);
+        gp_exam_command(exam, "add it to the list",
+                        /* a last line without its end would be joined with it */
+                        text[length - 1] == '\n' ? "echo %s | sudo tee -a %s"
+                                                 : "printf '\\n%%s\\n' %s | sudo tee -a %s",
+                        wanted[i].entry, list);
         gp_exam_advice(exam,
                        "or, without the administrator: --nv --bind %s, and its directory in "
                        "the container's LD_LIBRARY_PATH",
