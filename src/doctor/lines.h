@@ -56,6 +56,14 @@ static inline bool gp_lines_ends(const char *text, const char *end)
     return n > m && strcmp(text + n - m, end) == 0;
 }
 
+/* Whether a text begins with one of these; NULL is behind the last. */
+static inline bool gp_lines_starts_any(const char *text, const char *const *starts)
+{
+    while (*starts && strncmp(text, *starts, strlen(*starts)) != 0)
+        starts++;
+    return *starts;
+}
+
 /* Whether a comma list, "alice,bob", has exactly this word. */
 static inline bool gp_lines_list_has(const char *list, const char *word)
 {

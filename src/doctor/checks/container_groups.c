@@ -1,6 +1,7 @@
 /* The users of docker's containers: whether they may open the GPUs that the containers are given.
  */
 #include "doctor/checks/container.h"
+#include "doctor/lines.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/docker.h"
 #include "doctor/readers/processes.h"
@@ -70,16 +71,13 @@ static bool is_inside(struct gp_exam *exam, const struct gp_docker_container *c,
 /* Whether a process is a program for GPUs, by its name as the kernel calls it, in 15 bytes. */
 static bool is_for_gpus(struct gp_exam *exam, const char *process)
 {
-    static const char *const names[] = {"Plex Media Serv", "Plex Transcoder", "jellyfin",
-                                        "EmbyServer",      "ffmpeg",          "tvheadend",
-                                        "Tdarr_",          "ollama",          "llama-server"};
+    static const char *const names[] = {
+        "Plex Media Serv", "Plex Transcoder", "jellyfin", "EmbyServer",   "ffmpeg",
+        "tvheadend",       "Tdarr_",          "ollama",   "llama-server", NULL};
     char name[32];
     if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", process), name, sizeof(name)))
         return false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
+    return gp_lines_starts_any(name, names);
 }
 
 /* The user of a program for GPUs in a container whose init starts as root. Others in it, such as

@@ -4,6 +4,7 @@
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
@@ -26,7 +27,7 @@ enum origin {
 static enum origin origin_of_library(struct gp_exam *exam, const struct gp_pyenv *env,
                                      const char *file)
 {
-    static const char *const starts[] = {"libcudart.so", "libcublas.so", "libcuda.so"};
+    static const char *const starts[] = {"libcudart.so", "libcublas.so", "libcuda.so", NULL};
     struct gp_elf shared;
     const char *name;
     char path[GP_PATH_SIZE];
@@ -34,9 +35,8 @@ static enum origin origin_of_library(struct gp_exam *exam, const struct gp_pyenv
     if (!gp_pyenv_path(env, file, path) || !gp_elf_read(&shared, &exam->files, &exam->arena, path))
         return ORIGIN_UNKNOWN;
     while ((name = gp_elf_needed(&shared, &from)))
-        for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
-            if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-                return ORIGIN_GPU;
+        if (gp_lines_starts_any(name, starts))
+            return ORIGIN_GPU;
     return ORIGIN_CPU;
 }
 

@@ -3,6 +3,7 @@
 #include "doctor/checks/cuda.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/homes.h"
 #include "doctor/readers/pyenv.h"
@@ -38,17 +39,10 @@ static const char *unsearched(struct gp_exam *exam, const struct gp_pyenv *env, 
                : NULL;
 }
 
-static bool has_start(const char *name, const char *const *starts)
-{
-    while (*starts && strncmp(name, *starts, strlen(*starts)) != 0)
-        starts++;
-    return *starts;
-}
-
 static bool is_of_tensorrt(const char *name)
 {
     static const char *const starts[] = {"libnvinfer", "libnvonnxparser", "libnvparsers", NULL};
-    return has_start(name, starts);
+    return gp_lines_starts_any(name, starts);
 }
 
 /* ---- programs that are linked with them ---- */
@@ -58,7 +52,7 @@ static bool is_of_toolkit(const char *name)
     static const char *const starts[] = {"libcudart.so.", "libcublas",   "libcufft",
                                          "libcurand.so.", "libcusolver", "libcusparse",
                                          "libnvrtc.",     "libcudnn",    NULL};
-    return has_start(name, starts) || is_of_tensorrt(name);
+    return gp_lines_starts_any(name, starts) || is_of_tensorrt(name);
 }
 
 /* Whether it finds a library in the directories that it names itself, or is part of an archive

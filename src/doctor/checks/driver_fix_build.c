@@ -2,6 +2,7 @@
 #include "doctor/checks/driver_fix.h"
 
 #include "doctor/checks/driver_wish.h"
+#include "doctor/lines.h"
 #include "doctor/readers/homes.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/kernels.h"
@@ -33,15 +34,12 @@ static const char *prebuilt_branch(struct gp_exam *exam, const struct gp_install
 static bool is_lead(const struct gp_package *package)
 {
     static const char *const starts[] = {"nvidia-driver", "nvidia-headless", "nvidia-open",
-                                         "cuda-drivers"};
+                                         "cuda-drivers", NULL};
     static const char *const ends[] = {"-dkms", "-driver"};
     const char *name = package->name;
-    bool is_one = false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
-        is_one = is_one || strncmp(name, starts[i], strlen(starts[i])) == 0;
+    bool is_one = gp_lines_starts_any(name, starts);
     for (size_t i = 0; i < GP_ARRAY_LEN(ends); i++)
-        is_one = is_one || (strlen(name) > strlen(ends[i]) &&
-                            strcmp(name + strlen(name) - strlen(ends[i]), ends[i]) == 0);
+        is_one = is_one || gp_lines_ends(name, ends[i]);
     return is_one && !strstr(name, "-libs") && !strstr(name, "-bin") && !strstr(name, "-support") &&
            strcmp(package->state, "installed") == 0;
 }

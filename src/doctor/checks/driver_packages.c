@@ -160,11 +160,8 @@ static unsigned branch_of(const struct gp_package *package)
 static bool is_user_side(const char *name)
 {
     static const char *const words[] = {"libnvidia-compute-", "nvidia-utils-", "nvidia-driver-",
-                                        "nvidia-compute-utils-"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
-        if (strncmp(name, words[i], strlen(words[i])) == 0)
-            return true;
-    return false;
+                                        "nvidia-compute-utils-", NULL};
+    return gp_lines_starts_any(name, words);
 }
 
 static void report_branches(struct gp_exam *exam, const struct gp_install *in)

@@ -79,14 +79,6 @@ static void report_renamed(struct gp_exam *exam, const char *words, const char *
                         gp_exam_quoted(exam, package));
 }
 
-static bool begins_with_one(const char *name, const char *const *starts)
-{
-    for (size_t i = 0; starts[i]; i++)
-        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return false;
-}
-
 bool gp_graphics_report_renamed(struct gp_exam *exam, const char *const *starts, const char *words)
 {
     bool is_any = false;
@@ -96,7 +88,7 @@ bool gp_graphics_report_renamed(struct gp_exam *exam, const char *const *starts,
         long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
         for (long i = 0; i < n; i++) {
             const char *name = names[i], *end = strstr(name, GP_VULKAN_END);
-            if (!begins_with_one(name, starts) || gp_vulkan_is_read(name) || is_of_update(name))
+            if (!gp_lines_starts_any(name, starts) || gp_vulkan_is_read(name) || is_of_update(name))
                 continue;
             size_t stem = end ? (size_t)(end - name) : strcspn(name, ".");
             report_renamed(exam, words, gp_exam_text(exam, "%s/%s", folder, name),

@@ -15,15 +15,12 @@ static const char client[] = "/usr/bin/nvidia-gridd";
 /* Clouds license their GPUs themselves. */
 static bool is_cloud(const struct gp_exam *exam)
 {
-    static const char *const vendors[] = {"Microsoft", "Amazon", "Google",     "Alibaba",
-                                          "Tencent",   "Oracle", "OracleCloud"};
+    static const char *const vendors[] = {"Microsoft", "Amazon", "Google",      "Alibaba",
+                                          "Tencent",   "Oracle", "OracleCloud", NULL};
     char vendor[64];
     if (!gp_files_line(&exam->files, "/sys/class/dmi/id/sys_vendor", vendor, sizeof(vendor)))
         return false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(vendors); i++)
-        if (strncmp(vendor, vendors[i], strlen(vendors[i])) == 0)
-            return true;
-    return false;
+    return gp_lines_starts_any(vendor, vendors);
 }
 
 /* Whether the licence client has a token, which newer releases need, or the address of a server. */

@@ -3,6 +3,7 @@
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/cuda_found.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/shared.h"
@@ -65,11 +66,9 @@ static const struct linked {
 /* Whether it is a library of the toolkit, cuDNN or NCCL; that of the driver is another check's. */
 static bool is_of_cuda(const char *name)
 {
-    static const char *const starts[] = {"libcu", "libnvrtc", "libnvToolsExt", "libnccl"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
-        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-            return strncmp(name, "libcuda.so", 10) != 0 && strncmp(name, "libcurl", 7) != 0;
-    return false;
+    static const char *const starts[] = {"libcu", "libnvrtc", "libnvToolsExt", "libnccl", NULL};
+    return gp_lines_starts_any(name, starts) && strncmp(name, "libcuda.so", 10) != 0 &&
+           strncmp(name, "libcurl", 7) != 0;
 }
 
 /* Whether it lies next to what loads it, or PyTorch has loaded it from its packages. */

@@ -5,6 +5,7 @@
 #include "doctor/checks/python.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/searchpath.h"
 #include "doctor/readers/shared.h"
@@ -23,11 +24,9 @@ static bool may_use_gpus(const char *name)
 {
     static const char *const starts[] = {"libcu",      "libggml",   "libamdhip",    "libhip",
                                          "librocblas", "libvulkan", "libOpenCL",    "libclblast",
-                                         "libsycl",    "libmu",     "libze_loader", "libkompute"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
-        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return false;
+                                         "libsycl",    "libmu",     "libze_loader", "libkompute",
+                                         NULL};
+    return gp_lines_starts_any(name, starts);
 }
 
 const char *gp_llama_for_cpu(struct gp_exam *exam, const struct gp_pyenv *env, bool *ret_is_meant)

@@ -6,6 +6,7 @@
 #include "doctor/checks/python.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
@@ -57,22 +58,18 @@ static const struct gp_pypackage *refused_runtime(struct gp_exam *exam, const st
 /* Those that other checks compare with the driver; what they require is not asked for otherwise. */
 static bool is_framework(const char *name)
 {
-    static const char *const starts[] = {"torch", "jax", "tensorflow", "tf-nightly",
-                                         "paddlepaddle"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
-        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return false;
+    static const char *const starts[] = {"torch",      "jax",          "tensorflow",
+                                         "tf-nightly", "paddlepaddle", NULL};
+    return gp_lines_starts_any(name, starts);
 }
 
 static bool is_judged_elsewhere(const char *name)
 {
-    static const char *const starts[] = {"nvidia-", "cuda-", "cupy", "triton", "tensorrt", "numba"};
+    static const char *const starts[] = {"nvidia-",  "cuda-", "cupy", "triton",
+                                         "tensorrt", "numba", NULL};
     const char *suffix = strstr(name, "-cu");
-    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
-        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return is_framework(name) || (suffix && suffix[3] >= '0' && suffix[3] <= '9');
+    return gp_lines_starts_any(name, starts) || is_framework(name) ||
+           (suffix && suffix[3] >= '0' && suffix[3] <= '9');
 }
 
 /* A package that uses a build of its own, in this folder, if there is one; the variable with which

@@ -82,9 +82,7 @@ static bool fix_files(struct gp_exam *exam, const char *right)
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n; i++) {
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]), *line;
-        size_t length = strlen(names[i]);
-        if (length <= 5 || strcmp(names[i] + length - 5, ".conf") != 0 ||
-            !has_setting(exam, path, &line))
+        if (!gp_lines_ends(names[i], ".conf") || !has_setting(exam, path, &line))
             continue;
         gp_exam_evidence(exam, path, "%s", line);
         gp_exam_command(exam, "the original file is kept next to it",

@@ -86,12 +86,9 @@ static const char *docker_config(struct gp_exam *exam, const char *group)
 /* Programs that are there to compute on a GPU, as the kernel has their names. */
 static bool is_for_gpu(const char *name)
 {
-    static const char *const names[] = {"ollama", "llama-server", "vllm",
-                                        "VLLM",   "tritonserver", "sglang"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
+    static const char *const names[] = {"ollama",       "llama-server", "vllm", "VLLM",
+                                        "tritonserver", "sglang",       NULL};
+    return gp_lines_starts_any(name, names);
 }
 
 /* Whether a process is below the unit with these settings. Its name is asked first: most have

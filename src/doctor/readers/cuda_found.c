@@ -1,6 +1,7 @@
 #include "doctor/readers/cuda_found.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/homes.h"
 #include "doctor/readers/ldcache.h"
 #include "doctor/readers/pyenv.h"
@@ -247,11 +248,8 @@ static bool has_library(struct gp_exam *exam, const char *folder, const char *na
 /* The names that NVIDIA's archives unpack to begin with these. */
 static bool is_archive(const char *name)
 {
-    static const char *const starts[] = {"cuda", "cudnn", "TensorRT", "tensorrt"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
-        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return false;
+    static const char *const starts[] = {"cuda", "cudnn", "TensorRT", "tensorrt", NULL};
+    return gp_lines_starts_any(name, starts);
 }
 
 /* The directory of such an archive below this one; NULL. */

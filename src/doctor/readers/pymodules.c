@@ -1,6 +1,7 @@
 #include "doctor/readers/pymodules.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/shared.h"
@@ -19,17 +20,16 @@ enum gp_pylibrary gp_pylibrary_of(const char *name)
 {
     /* The name up to a version or a further word: libcudart.so.10.1, but not libcudadebugger. */
     static const char *const cuda[] = {
-        "libcudart.",   "libcublas.",   "libcublasLt.", "libcufft.",      "libcurand.",
-        "libcusolver.", "libcusparse.", "libnvrtc.",    "libnvToolsExt.", "libnvJitLink.",
+        "libcudart.",     "libcublas.",    "libcublasLt.", "libcufft.",
+        "libcurand.",     "libcusolver.",  "libcusparse.", "libnvrtc.",
+        "libnvToolsExt.", "libnvJitLink.", NULL,
     };
-    static const char *const torch[] = {"libtorch.", "libtorch_", "libc10.", "libc10_",
-                                        "libcaffe2"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(cuda); i++)
-        if (has_start(name, cuda[i]))
-            return GP_PYLIBRARY_CUDA;
-    for (size_t i = 0; i < GP_ARRAY_LEN(torch); i++)
-        if (has_start(name, torch[i]))
-            return GP_PYLIBRARY_TORCH;
+    static const char *const torch[] = {"libtorch.", "libtorch_", "libc10.",
+                                        "libc10_",   "libcaffe2", NULL};
+    if (gp_lines_starts_any(name, cuda))
+        return GP_PYLIBRARY_CUDA;
+    if (gp_lines_starts_any(name, torch))
+        return GP_PYLIBRARY_TORCH;
     return has_start(name, "libcudnn.") || has_start(name, "libnccl.") ? GP_PYLIBRARY_PART
                                                                        : GP_PYLIBRARY_NONE;
 }

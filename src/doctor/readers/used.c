@@ -3,6 +3,7 @@
 #include "doctor/readers/used.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 
@@ -218,12 +219,6 @@ static void read_file(struct project *project, const char *file, bool is_program
     gp_arena_fini(&scratch);
 }
 
-static bool has_ending(const char *name, const char *ending)
-{
-    size_t length = strlen(name), n = strlen(ending);
-    return length > n && strcmp(name + length - n, ending) == 0;
-}
-
 /* The programs of a project say more than its requirements, which may name what is needed only for
  * a part of it. */
 static void read_project(struct gp_exam *exam, const char *folder, struct uses *programs,
@@ -239,7 +234,7 @@ static void read_project(struct gp_exam *exam, const char *folder, struct uses *
     for (long i = 0; i < n; i++) {
         if (snprintf(path, sizeof(path), "%s/%s", folder, entries[i]) >= GP_PATH_SIZE)
             continue;
-        if (has_ending(entries[i], ".py") && project.count < PROGRAMS_MAX &&
+        if (gp_lines_ends(entries[i], ".py") && project.count < PROGRAMS_MAX &&
             strcmp(entries[i], "setup.py") != 0)
             add_program(&project, path);
         for (size_t k = 0; k < GP_ARRAY_LEN(lists); k++)
@@ -355,7 +350,7 @@ static bool is_folder(const char *name)
 static bool is_program(const struct texts *t, const char *name)
 {
     bool is_direnv = strcmp(name, ".envrc") == 0 && strcmp(t->ending, ".sh") == 0;
-    return is_direnv || has_ending(name, t->ending);
+    return is_direnv || gp_lines_ends(name, t->ending);
 }
 
 /* The programs of a folder come before its folders, of which one with data may have thousands. */
