@@ -272,7 +272,8 @@ static bool report_forced(struct gp_exam *exam, const struct awake *all)
 
 /* ---- the compositor ---- */
 
-/* The first file of libglvnd's folders with this word in its name; NULL: there is none. */
+/* The first file that libglvnd reads in its folders, of those with this word in their names; NULL:
+ * there is none. It passes over x.json.disabled. */
 static const char *vendor_file(struct gp_exam *exam, const char *word)
 {
     static const char *const folders[] = {"/etc/glvnd/egl_vendor.d",
@@ -281,11 +282,22 @@ static const char *vendor_file(struct gp_exam *exam, const char *word)
     char **names;
     for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
         long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
-        for (long i = 0; i < n; i++)
-            if (strstr(names[i], word) && strstr(names[i], ".json"))
+        for (long i = 0; i < n; i++) {
+            const char *end = strrchr(names[i], '.');
+            if (strstr(names[i], word) && end && strcmp(end, ".json") == 0)
                 return gp_exam_text(exam, "%s/%s", folders[f], names[i]);
+        }
     }
     return NULL;
+}
+
+/* Whether a path means itself in a command, in printf's format, in a unit of systemd, and in a list
+ * with ":" between the files. */
+static bool is_plain(const char *path)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+    return !path[strspn(path, plain)];
 }
 
 /* KDE's compositor is a service, whose variables the programs of the session do not get. */
@@ -360,7 +372,7 @@ static void report_compositor(struct gp_exam *exam, const struct awake *all)
     if (!all->open || is_chosen(exam, all))
         return;
     /* The folders are searched in the order of their paths, too. */
-    if (!all->has_card && (!nvidia || !mesa || strcmp(nvidia, mesa) > 0))
+    if (!all->has_card && (!nvidia || !mesa || strcmp(nvidia, mesa) > 0 || !is_plain(mesa)))
         return;
     /* Others have it open for the same reason; but a game may run on it just now. */
     bool is_sure =
