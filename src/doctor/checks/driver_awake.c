@@ -144,12 +144,13 @@ static void show_state(struct gp_exam *exam, const struct awake *all)
 static const struct forced {
     const char *name, *value;
     const char *instead; /* leads to the other GPU; NULL: only without the variable */
+    bool is_meant;       /* has no use unless the screen is on the other GPU */
 } forced[] = {
-    {video, "nvidia", NULL},
-    {glx, "nvidia", "mesa"},
-    {"GBM_BACKEND", "nvidia-drm", NULL},
-    {offload, "1", "0"},
-    {"__VK_LAYER_NV_optimus", "NVIDIA_only", NULL},
+    {video, "nvidia", NULL, false},
+    {glx, "nvidia", "mesa", false},
+    {"GBM_BACKEND", "nvidia-drm", NULL, false},
+    {offload, "1", "0", true},
+    {"__VK_LAYER_NV_optimus", "NVIDIA_only", NULL, true},
 };
 
 enum { FORCED = GP_ARRAY_LEN(forced) };
@@ -226,7 +227,7 @@ static void fix_forced(struct gp_exam *exam, const struct awake *all, const stru
 static bool report_forced(struct gp_exam *exam, const struct awake *all)
 {
     struct gp_hyprland_line lines[FORCED];
-    bool is_set[FORCED] = {false}, is_any = false, has_video = true;
+    bool is_set[FORCED] = {false}, is_any = false, has_video = true, is_meant = false;
     const char *open = all->user ? all->user : all->open;
     const char *process = all->user ? all->user_of : all->compositor;
     char name[32] = "";
@@ -238,13 +239,15 @@ static bool report_forced(struct gp_exam *exam, const struct awake *all)
             continue;
         names = gp_exam_text(exam, "%s%s%s", names, is_any ? ", " : "", forced[i].name);
         is_any = true;
+        is_meant = is_meant || forced[i].is_meant;
         if (strcmp(forced[i].name, video) == 0)
             has_video = video_of_other(exam, all);
     }
     if (!is_any)
         return false;
     (void)gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", process), name, sizeof(name));
-    gp_exam_report(exam, all->has_others || !has_video ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+    bool is_sure = !all->has_others && has_video && !is_meant;
+    gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s stays on: variables of the session lead every program to it (%s)",
                    gp_driver_gpu_words(exam, all->gpu), names);
     for (size_t i = 0; i < FORCED; i++)
@@ -256,10 +259,18 @@ static bool report_forced(struct gp_exam *exam, const struct awake *all)
         }
     gp_exam_evidence(exam, open, "%s has the GPU open", name);
     show_state(exam, all);
-    gp_exam_why(exam, "They are for machines whose screen is on the NVIDIA GPU. Here programs draw "
-                      "and decode on it for a screen of the other GPU, sometimes with broken "
-                      "pictures, and the battery lasts shorter.");
+    if (is_meant)
+        gp_exam_why(exam,
+                    "Set for the whole session, they have even programs that need no fast GPU "
+                    "draw on it for a screen of the other GPU, and the battery lasts "
+                    "shorter.");
+    else
+        gp_exam_why(exam, "They are for machines whose screen is on the NVIDIA GPU. Here programs "
+                          "draw and decode on it for a screen of the other GPU, sometimes with "
+                          "broken pictures, and the battery lasts shorter.");
     gp_exam_can_wait(exam);
+    if (is_meant)
+        gp_exam_advice(exam, "only if not all programs are meant to draw on it:");
     for (size_t i = 0; i < FORCED; i++)
         if (is_set[i])
             fix_forced(exam, all, &forced[i], &lines[i]);
