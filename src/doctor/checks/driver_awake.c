@@ -7,6 +7,7 @@
 #include "doctor/checks/graphics_hyprland.h"
 #include "doctor/checks/variable_fix.h"
 #include "doctor/exam.h"
+#include "doctor/readers/homes.h"
 #include "doctor/readers/processes.h"
 #include "doctor/readers/searchpath.h"
 
@@ -194,11 +195,32 @@ static const char *video_of_other(struct gp_exam *exam, const struct awake *all)
     return name ? gp_exam_text(exam, "%.*s", (int)(strstr(name, "_drv_video") - name), name) : NULL;
 }
 
-/* In the user's own settings, which come after the defaults that they source. */
+/* Whether the home with a line has settings of the user in this language. */
+static bool has_settings(struct gp_exam *exam, const struct gp_hyprland_line *set, const char *end)
+{
+    const struct gp_homes *homes = gp_homes_of(exam);
+    for (size_t i = 0; i < homes->count; i++) {
+        size_t n = strlen(homes->list[i]);
+        const char *path = gp_exam_text(exam, "%s/.config/hypr/hyprland.%s", homes->list[i], end);
+        if (strncmp(set->path, homes->list[i], n) == 0 && set->path[n] == '/' &&
+            gp_files_exist(&exam->files, path))
+            return true;
+    }
+    return false;
+}
+
+/* In the user's own settings, which come after the defaults that they source. Only in a file that
+ * is there: Hyprland takes hyprland.lua in place of hyprland.conf, so that a new one would replace
+ * all settings of the user. */
 static void fix_in_hyprland(struct gp_exam *exam, const struct forced *one, const char *instead,
                             const struct gp_hyprland_line *set)
 {
-    bool is_lua = strstr(set->path, ".lua");
+    const char *end = strrchr(set->path, '.');
+    bool is_lua = end && strcmp(end, ".lua") == 0, has_lua = has_settings(exam, set, "lua");
+    if (is_lua ? !has_lua : has_lua || !has_settings(exam, set, "conf")) {
+        gp_exam_advice(exam, "take %s=%s out of %s", one->name, one->value, set->place);
+        return;
+    }
     const char *line = is_lua ? gp_exam_text(exam, "hl.env(\"%s\", \"%s\")", one->name, instead)
                               : gp_exam_text(exam, "env = %s,%s", one->name, instead);
     gp_exam_command(exam, "after the line that sets it, or delete that",
