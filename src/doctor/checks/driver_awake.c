@@ -28,7 +28,8 @@ struct awake {
     bool has_card;       /* it has NVIDIA's card open, too, for monitors there */
     const char *user;    /* what another program that draws has open, "/proc/901/fd/12" */
     const char *user_of; /* its process */
-    bool has_others;     /* one that computes, or was sent to it, has it open, or may have it */
+    bool has_others;     /* one that computes, or was sent to it, has it open */
+    const char *closed;  /* "/proc/1/fd" that cannot be read: that process may have it open */
 };
 
 /* ---- the machine ---- */
@@ -71,7 +72,7 @@ static bool read_cards(struct gp_exam *exam, struct awake *ret)
 struct opened {
     const char *gpu; /* NVIDIA's device file: "/proc/900/fd/13" */
     bool has_card, draws;
-    bool is_unknown;
+    const char *closed; /* the folder, if it cannot be read */
 };
 
 static struct opened opened_by(struct gp_exam *exam, const char *process, const char *card)
@@ -82,7 +83,7 @@ static struct opened opened_by(struct gp_exam *exam, const char *process, const 
     struct opened opened = {0};
     const char *folder = gp_exam_text(exam, "%s/fd", process);
     long n = gp_files_list(&exam->files, &exam->arena, folder, &files);
-    opened.is_unknown = n == -EACCES;
+    opened.closed = n == -EACCES ? folder : NULL;
     for (long i = 0; i < n && i < MOST_OPEN; i++) {
         const char *link = gp_exam_text(exam, "%s/%s", folder, files[i]);
         if (!gp_files_link(&exam->files, link, target))
@@ -110,7 +111,8 @@ static bool read_processes(struct gp_exam *exam, struct awake *ret)
             continue;
         const char *variable = gp_graphics_compositor(exam, name);
         struct opened opened = opened_by(exam, process, ret->card);
-        ret->has_others = ret->has_others || opened.is_unknown || (opened.gpu && !opened.draws);
+        ret->has_others = ret->has_others || (opened.gpu && !opened.draws);
+        ret->closed = ret->closed ? ret->closed : opened.closed;
         if (variable && (!ret->compositor || opened.gpu)) {
             ret->compositor = process;
             ret->name = gp_exam_text(exam, "%s", name);
@@ -137,6 +139,18 @@ static void show_state(struct gp_exam *exam, const struct awake *all)
                          "0 ms: it was never off");
     else
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/runtime_status", power), "active");
+}
+
+/* Without root nothing is known of the services, one of which may compute. Their names do not tell:
+ * no more than a note then, and how to know more. */
+static void fix_closed(struct gp_exam *exam, const struct awake *all)
+{
+    if (!all->closed || all->has_others)
+        return;
+    gp_exam_evidence(exam, all->closed, "cannot be read: others may have the GPU open, too");
+    if (!exam->snapshot)
+        gp_exam_command(exam, "root sees whether others have it open, too",
+                        "sudo gpulse doctor --only driver");
 }
 
 /* ---- variables of the session ---- */
@@ -268,7 +282,7 @@ static bool report_forced(struct gp_exam *exam, const struct awake *all)
     if (!is_any)
         return false;
     (void)gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", process), name, sizeof(name));
-    bool is_sure = !all->has_others && has_video && !is_meant;
+    bool is_sure = !all->has_others && !all->closed && has_video && !is_meant;
     gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s stays on: variables of the session lead every program to it (%s)",
                    gp_driver_gpu_words(exam, all->gpu), names);
@@ -291,6 +305,7 @@ static bool report_forced(struct gp_exam *exam, const struct awake *all)
                           "draw and decode on it for a screen of the other GPU, sometimes with "
                           "broken pictures, and the battery lasts shorter.");
     gp_exam_can_wait(exam);
+    fix_closed(exam, all);
     if (is_meant)
         gp_exam_advice(exam, "only if not all programs are meant to draw on it:");
     for (size_t i = 0; i < FORCED; i++)
@@ -408,8 +423,8 @@ static void report_compositor(struct gp_exam *exam, const struct awake *all)
     if (!all->has_card && (!nvidia || !mesa || strcmp(nvidia, mesa) > 0 || !is_plain(mesa)))
         return;
     /* Others have it open for the same reason; but a game may run on it just now. */
-    bool is_sure =
-        !all->has_card && !all->has_others && (!all->user || all->rest == GP_DRIVER_NEVER_SLEEPS);
+    bool is_sure = !all->has_card && !all->has_others && !all->closed &&
+                   (!all->user || all->rest == GP_DRIVER_NEVER_SLEEPS);
     gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s stays on: %s has it open, though the screen is on the other GPU",
                    gp_driver_gpu_words(exam, all->gpu), all->name);
@@ -428,6 +443,7 @@ static void report_compositor(struct gp_exam *exam, const struct awake *all)
                           "that are not there. A laptop's battery lasts much shorter with it on.");
     }
     gp_exam_can_wait(exam);
+    fix_closed(exam, all);
     if (all->has_card)
         fix_cards(exam, all);
     else
