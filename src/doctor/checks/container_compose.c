@@ -69,7 +69,6 @@ struct request {
     const char *path, *line;
     unsigned number;
     size_t way;
-    bool is_of_program; /* in a hidden folder: a program has written it for itself */
 };
 
 /* A reservation of devices is one of GPUs: there are no drivers for others. */
@@ -233,13 +232,11 @@ static bool find_file(struct gp_exam *exam, struct request *ret, bool *ret_is_he
     *ret_is_here = here && here[0] == '/' && find_in_folder(exam, here, ret);
     if (*ret_is_here)
         return true;
-    if ((here && here[0] == '/' && find_further(exam, here, ret)) ||
-        (home && home[0] == '/' && find_below(exam, home, DEPTH, false, &looked, ret)))
+    if (here && here[0] == '/' && find_further(exam, here, ret))
         return true;
-    if (!home || home[0] != '/' || !find_below(exam, home, DEPTH - 1, true, &looked, ret))
-        return false;
-    ret->is_of_program = true;
-    return true;
+    return home && home[0] == '/' &&
+           (find_below(exam, home, DEPTH, false, &looked, ret) ||
+            find_below(exam, home, DEPTH - 1, true, &looked, ret));
 }
 
 /* ---- the check ---- */
@@ -315,7 +312,7 @@ bool gp_container_has_compose(struct gp_exam *exam)
     return version[0] && is_old;
 }
 
-/* Files elsewhere may be samples that nobody starts. */
+/* Files elsewhere may be samples, or someone's dotfiles, that nobody starts. */
 void gp_container_check_compose(struct gp_exam *exam)
 {
     struct compose compose = find_compose(exam);
@@ -328,9 +325,7 @@ void gp_container_check_compose(struct gp_exam *exam)
         gp_version_compare(newest_used(exam), first) >= 0)
         return;
     bool is_first = gp_version_compare(compose.version, "2") < 0;
-    /* nothing has shown yet that the program is used with GPUs */
-    bool is_likely = request.is_of_program && gp_container_has_toolkit(exam);
-    gp_exam_report(exam, is_here || is_likely ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, is_here ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s %.*s does not know the way by which %s asks for a GPU",
                    is_first ? "docker-compose" : "docker compose",
                    (int)strspn(compose.version, "0123456789."), compose.version,
@@ -339,8 +334,6 @@ void gp_container_check_compose(struct gp_exam *exam)
                      first, ways[request.way].words);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", request.path, request.number), "%s",
                      request.line);
-    if (is_likely)
-        gp_exam_can_wait(exam);
     gp_exam_why(exam, "It refuses the file: \"Additional propert%s not allowed\"%s.",
                 strcmp(ways[request.way].start, "gpus:") == 0 ? "y gpus is" : "ies are",
                 is_first ? ", or \"Unsupported config option\"" : "");
