@@ -36,19 +36,23 @@ static const char *text_of(const json_t *object, const char *key)
 
 /* ---- the runtime ---- */
 
-/* The value of runtime in a file of settings, in the exam's arena; "": it is not set. */
+/* The value of runtime in [engine] of a file of settings, in the exam's arena; "": it is not set.
+ */
 static const char *runtime_in(struct gp_exam *exam, const char *path)
 {
-    static const char key[] = "runtime";
+    static const char key[] = "runtime", section[] = "[engine]";
+    bool is_engine = false;
     const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 18, NULL), *line;
     struct gp_lines lines = gp_lines_of(text, text ? strlen(text) : 0);
     size_t n;
     while (gp_lines_next(&lines, &line, &n)) {
         const char *one = gp_exam_text(exam, "%.*s", (int)n, line);
         one += strspn(one, " \t");
+        if (*one == '[')
+            is_engine = strncmp(one, section, sizeof(section) - 1) == 0;
         const char *value = strncmp(one, key, sizeof(key) - 1) == 0 ? one + sizeof(key) - 1 : "x";
         value += strspn(value, " \t");
-        if (*value != '=')
+        if (*value != '=' || !is_engine)
             continue;
         value += 1 + strspn(value + 1, " \t\"'");
         return gp_exam_text(exam, "%.*s", (int)strcspn(value, "\"' \t#"), value);
@@ -66,6 +70,24 @@ static bool has_program(struct gp_exam *exam, const char *name)
     return false;
 }
 
+/* Likewise with the files of its directory "NAME.d", which come after it: the last name wins. */
+static const char *runtime_with(struct gp_exam *exam, const char *path, const char **ret_where)
+{
+    enum { FILES_MAX = 64 }; /* more than anyone has; the last ones count */
+    const char *folder = gp_exam_text(exam, "%s.d", path);
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = n - 1; i >= 0 && i >= n - FILES_MAX; i--) {
+        const char *end = strrchr(names[i], '.');
+        *ret_where = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *value = end && strcmp(end, ".conf") == 0 ? runtime_in(exam, *ret_where) : "";
+        if (value[0])
+            return value;
+    }
+    *ret_where = path;
+    return runtime_in(exam, path);
+}
+
 /* That of the settings, or the first that is installed; "": unknown. */
 static const char *runtime_of(struct gp_exam *exam, const char *home, const char **ret_where)
 {
@@ -74,8 +96,7 @@ static const char *runtime_of(struct gp_exam *exam, const char *home, const char
                                  "/usr/share/containers/containers.conf"};
     static const char *const runtimes[] = {"crun", "runc"};
     for (size_t i = 0; i < GP_ARRAY_LEN(files); i++) {
-        const char *value = runtime_in(exam, files[i]);
-        *ret_where = files[i];
+        const char *value = runtime_with(exam, files[i], ret_where);
         if (value[0])
             return strrchr(value, '/') ? strrchr(value, '/') + 1 : value;
     }
@@ -233,11 +254,13 @@ void gp_container_check_keep_groups(struct gp_exam *exam)
     const char *home = home_of(exam), *where;
     const char *runtime = runtime_of(exam, home, &where);
     bool is_crun = strcmp(runtime, crun) == 0;
-    if (!find_given(exam, home, &given) || !given.path || !runtime[0] ||
-        (is_crun && given.asks_to_keep))
+    if (!find_given(exam, home, &given) || !given.path || !runtime[0])
         return;
     const char *log = gp_exam_text(exam, "%s/ctr.log", given.folder);
     const char *line = denied_line(exam, log);
+    /* It may have been started with --runtime crun, which its files do not tell. */
+    if (given.asks_to_keep && (is_crun || (has_program(exam, crun) && !line)))
+        return;
     gp_exam_report(exam, line ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "podman's container %s %s permission to use the GPU: it does not keep group %s",
                    given.name, line ? "has no" : "may have no", given.access.group_name);
