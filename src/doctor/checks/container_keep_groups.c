@@ -5,9 +5,10 @@
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/access.h"
+#include "doctor/readers/accounts.h"
 
 #include <jansson.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char crun[] = "crun";
@@ -109,21 +110,38 @@ static const char *runtime_of(struct gp_exam *exam, const char *home, const char
 
 /* ---- the containers ---- */
 
-/* Whether a group of this machine has a number in the container, by a mapping of its user. */
-static bool is_mapped(const json_t *config, unsigned group)
+static const char *name_of(struct gp_exam *exam, unsigned user)
 {
-    const json_t *all = json_object_get(json_object_get(config, "linux"), "gidMappings");
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        const json_t *one = json_array_get(all, i);
-        json_int_t start = json_integer_value(json_object_get(one, "hostID"));
-        if (group >= start && group - start < json_integer_value(json_object_get(one, "size")))
+    struct gp_account_line account;
+    for (char *text = gp_accounts_text(exam); gp_accounts_next(&text, &account);)
+        if (account.user == user)
+            return account.name;
+    return "";
+}
+
+/* Whether the user may map a group into containers, "ada:992:1". The mappings of the container
+ * itself are in numbers of podman's user namespace, not in those of this machine. */
+static bool is_mappable(struct gp_exam *exam, unsigned user, unsigned group)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/subgid", 1 << 18, NULL);
+    const char *name = name_of(exam, user), *line;
+    struct gp_lines lines = gp_lines_of(text, text ? strlen(text) : 0);
+    size_t n;
+    while (gp_lines_next(&lines, &line, &n)) {
+        size_t length = strcspn(line, ":\n");
+        char *end;
+        if (line[length] != ':' || ((strlen(name) != length || strncmp(line, name, length) != 0) &&
+                                    (strtoul(line, &end, 10) != user || end != line + length)))
+            continue;
+        unsigned long first = strtoul(line + length + 1, &end, 10);
+        if (*end == ':' && group >= first && group - first < strtoul(end + 1, NULL, 10))
             return true;
     }
     return false;
 }
 
 /* Whether the user may open a file only as a member of a group that is not the first one of the
- * user, and so not that of the container's root. */
+ * user, and so not that of the container's root, and has no number in the container. */
 static bool is_by_group(struct gp_exam *exam, const char *path, struct gp_access *ret)
 {
     struct gp_credentials who;
@@ -132,7 +150,7 @@ static bool is_by_group(struct gp_exam *exam, const char *path, struct gp_access
     return ret->is_there && ret->is_known && !ret->is_root && ret->may_use && !(ret->mode & 06) &&
            gp_credentials_of_process(exam, "/proc/self/status", &who) &&
            gp_files_stat(&exam->files, path, &st) == 0 && st.st_uid != who.user &&
-           ret->group != who.group;
+           ret->group != who.group && !is_mappable(exam, who.user, ret->group);
 }
 
 /* /dev/kfd, which computing needs first, or a render node; NVIDIA's files are another check's. */
@@ -147,8 +165,7 @@ static bool find_file(struct gp_exam *exam, const json_t *config, struct given *
             continue;
         is_given = true;
         struct gp_access access;
-        if ((ret->path && !is_kfd) || !is_by_group(exam, path, &access) ||
-            is_mapped(config, access.group))
+        if ((ret->path && !is_kfd) || !is_by_group(exam, path, &access))
             continue;
         ret->path = gp_exam_text(exam, "%s", path);
         ret->access = access;
