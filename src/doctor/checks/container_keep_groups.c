@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char crun[] = "crun";
+static const char crun[] = "crun", kfd[] = "/dev/kfd";
 
 struct given {
     const char *name, *folder; /* of its files; its name, "": unknown */
@@ -140,6 +140,18 @@ static bool is_mappable(struct gp_exam *exam, unsigned user, unsigned group)
     return false;
 }
 
+/* Whether udev marks a file for the user at the screen, who then may open it by an access list:
+ * this holds in containers, too. */
+static bool is_for_seat(struct gp_exam *exam, const char *path)
+{
+    const char *name = strrchr(path, '/') + 1, *class = strcmp(name, "kfd") == 0 ? "kfd" : "drm";
+    const char *number =
+        gp_files_text(&exam->files, &exam->arena,
+                      gp_exam_text(exam, "/sys/class/%s/%s/dev", class, name), 64, NULL);
+    return number && gp_files_exist(&exam->files, gp_exam_text(exam, "/run/udev/tags/uaccess/c%.*s",
+                                                               (int)strcspn(number, "\n"), number));
+}
+
 /* Whether the user may open a file only as a member of a group that is not the first one of the
  * user, and so not that of the container's root, and has no number in the container. */
 static bool is_by_group(struct gp_exam *exam, const char *path, struct gp_access *ret)
@@ -150,7 +162,8 @@ static bool is_by_group(struct gp_exam *exam, const char *path, struct gp_access
     return ret->is_there && ret->is_known && !ret->is_root && ret->may_use && !(ret->mode & 06) &&
            gp_credentials_of_process(exam, "/proc/self/status", &who) &&
            gp_files_stat(&exam->files, path, &st) == 0 && st.st_uid != who.user &&
-           ret->group != who.group && !is_mappable(exam, who.user, ret->group);
+           ret->group != who.group && !is_mappable(exam, who.user, ret->group) &&
+           !is_for_seat(exam, path);
 }
 
 /* /dev/kfd, which computing needs first, or a render node; NVIDIA's files are another check's. */
@@ -160,7 +173,7 @@ static bool find_file(struct gp_exam *exam, const json_t *config, struct given *
     bool is_given = false;
     for (size_t i = 0; i < json_array_size(mounts); i++) {
         const char *path = text_of(json_array_get(mounts, i), "source");
-        bool is_kfd = strcmp(path, "/dev/kfd") == 0;
+        bool is_kfd = strcmp(path, kfd) == 0;
         if (!is_kfd && strncmp(path, "/dev/dri/renderD", 16) != 0)
             continue;
         is_given = true;
@@ -214,8 +227,9 @@ static bool find_given(struct gp_exam *exam, const char *home, struct given *ret
     return ret->created[0];
 }
 
-/* What it has printed of a GPU that it does not find, or may not use; NULL: nothing. */
-static const char *denied_line(struct gp_exam *exam, const char *path)
+/* What it has printed of a GPU that it does not find, or may not use; NULL: nothing. Errors
+ * of a program that is not given /dev/kfd have other causes, too: they must name the file. */
+static const char *denied_line(struct gp_exam *exam, const char *path, const char *file)
 {
     enum { SHOWN = 300, MOST = 1 << 18 };
     const char *text = gp_files_tail(&exam->files, &exam->arena, path, MOST, NULL), *line;
@@ -225,7 +239,8 @@ static const char *denied_line(struct gp_exam *exam, const char *path)
         unsigned weight;
         const char *one = gp_exam_text(exam, "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
         const struct gp_error_entry *entry = gp_entry_of_line(one, &weight);
-        if (entry && gp_exam_is_listed(entry->look, "container.keep_groups"))
+        if (entry && gp_exam_is_listed(entry->look, "container.keep_groups") &&
+            (strcmp(file, kfd) == 0 || strstr(one, file)))
             return one;
     }
     return NULL;
@@ -274,7 +289,7 @@ void gp_container_check_keep_groups(struct gp_exam *exam)
     if (!find_given(exam, home, &given) || !given.path || !runtime[0])
         return;
     const char *log = gp_exam_text(exam, "%s/ctr.log", given.folder);
-    const char *line = denied_line(exam, log);
+    const char *line = denied_line(exam, log, given.path);
     /* It may have been started with --runtime crun, which its files do not tell. */
     if (given.asks_to_keep && (is_crun || (has_program(exam, crun) && !line)))
         return;
