@@ -57,6 +57,15 @@ static bool is_same(const char *a, const char *b)
     return strncmp(a, b, least) == 0 && (n == m || (n < m ? b : a)[least] == '.');
 }
 
+/* Whether its parts find each other in the folder whatever the system has: by the names without a
+ * version, which they ask for first, or by those of an environment of conda. */
+static bool is_complete(struct gp_exam *exam, const char *folder)
+{
+    return (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/libcudnn.so", folder)) &&
+            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/libcudnn_graph.so", folder))) ||
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/../conda-meta", folder));
+}
+
 /* All of cuDNN in a folder of a program, of another release than the system's. */
 static void look_into(struct gp_exam *exam, const char *folder, const char *library,
                       const char *version, struct bundle *ret)
@@ -64,7 +73,8 @@ static void look_into(struct gp_exam *exam, const char *folder, const char *libr
     const char *const part = gp_exam_text(exam, "%s/libcudnn_graph%s", folder, library + 8);
     const char *where, *own;
     if (!gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, library)) ||
-        !gp_files_exist(&exam->files, part) || (ret->folder && strcmp(ret->folder, folder) == 0))
+        !gp_files_exist(&exam->files, part) || is_complete(exam, folder) ||
+        (ret->folder && strcmp(ret->folder, folder) == 0))
         return;
     own = version_in(exam, folder, library, &where);
     if (!own[0] || is_same(own, version))
@@ -127,6 +137,15 @@ static const struct gp_log_known *logged(struct gp_exam *exam)
     return NULL;
 }
 
+/* Whether the program that logged it is the one with the folder: "koharu[900]: …" for one below
+ * ~/.local/share/Koharu. Otherwise it may be of another one. */
+static bool is_logged_by(struct gp_exam *exam, const struct gp_log_known *known, const char *folder)
+{
+    size_t length = strcspn(known->text, "[: ");
+    const char *name = gp_exam_text(exam, "/%.*s/", (int)length, known->text);
+    return length > 0 && strcasestr(folder, name);
+}
+
 static void fix(struct gp_exam *exam, const struct bundle *bundle, const char *system)
 {
     const char *folder = gp_exam_quoted(exam, bundle->folder);
@@ -153,11 +172,14 @@ bool gp_check_cudnn_bundle(struct gp_exam *exam, const char *path, const char *v
     unsigned major = gp_version_major(version);
     if (major < 9 || !strchr(version, '.'))
         return false; /* the parts of older ones have other names */
+    const struct gp_log_known *known = logged(exam);
+    if (!known)
+        return false;
     find(exam, gp_exam_text(exam, "libcudnn.so.%u", major), version, &bundle);
     if (bundle.count != 1)
         return false;
-    const struct gp_log_known *known = logged(exam);
-    gp_exam_report(exam, known ? GP_VERDICT_WARN : GP_VERDICT_OK,
+    gp_exam_report(exam,
+                   is_logged_by(exam, known, bundle.folder) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "cuDNN %s of a program, and %s in the system: their parts do not work together",
                    bundle.version, version);
     gp_exam_evidence(exam, bundle.where, "cuDNN %s", bundle.version);
