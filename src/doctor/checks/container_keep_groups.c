@@ -6,6 +6,7 @@
 #include "doctor/lines.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/accounts.h"
+#include "doctor/readers/docker.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -20,14 +21,6 @@ struct given {
     struct gp_access access;
     bool asks_to_keep; /* by --group-add keep-groups */
 };
-
-static json_t *read_json(struct gp_exam *exam, const char *path)
-{
-    enum { MOST = 1 << 20 };
-    size_t length = 0;
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST, &length);
-    return text ? json_loadb(text, length, 0, NULL) : NULL;
-}
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -192,7 +185,7 @@ static void look_at(struct gp_exam *exam, const char *storage, const json_t *ent
     const char *created = text_of(entry, "created");
     const char *folder = gp_exam_text(exam, "%s/%s/userdata", storage, text_of(entry, "id"));
     json_t *config = strcmp(created, newest->created) > 0
-                         ? read_json(exam, gp_exam_text(exam, "%s/config.json", folder))
+                         ? gp_docker_json(exam, gp_exam_text(exam, "%s/config.json", folder))
                          : NULL;
     const json_t *notes = json_object_get(config, "annotations");
     struct given given = {
@@ -209,17 +202,27 @@ static void look_at(struct gp_exam *exam, const char *storage, const json_t *ent
     json_decref(config);
 }
 
-/* The newest container that is given a GPU, and if it may not use it: an older one is left over. */
-static bool find_given(struct gp_exam *exam, const char *home, struct given *ret)
+/* The lists of the user's containers, of all ways in which podman stores them; NULL: behind the
+ * last. */
+static const char *list_at(struct gp_exam *exam, const char *home, size_t place,
+                           const char **ret_storage)
 {
     static const char *const kinds[] = {"overlay", "vfs", "btrfs"};
     static const char *const lists[] = {"containers.json", "volatile-containers.json"};
+    if (place >= GP_ARRAY_LEN(kinds) * GP_ARRAY_LEN(lists))
+        return NULL;
+    *ret_storage = gp_exam_text(exam, "%s/.local/share/containers/storage/%s-containers", home,
+                                kinds[place / GP_ARRAY_LEN(lists)]);
+    return gp_exam_text(exam, "%s/%s", *ret_storage, lists[place % GP_ARRAY_LEN(lists)]);
+}
+
+/* The newest container that is given a GPU, and if it may not use it: an older one is left over. */
+static bool find_given(struct gp_exam *exam, const char *home, struct given *ret)
+{
+    const char *storage, *path;
     *ret = (struct given){.created = ""};
-    for (size_t i = 0; i < GP_ARRAY_LEN(kinds) * GP_ARRAY_LEN(lists); i++) {
-        const char *storage = gp_exam_text(exam, "%s/.local/share/containers/storage/%s-containers",
-                                           home, kinds[i / GP_ARRAY_LEN(lists)]);
-        json_t *all =
-            read_json(exam, gp_exam_text(exam, "%s/%s", storage, lists[i % GP_ARRAY_LEN(lists)]));
+    for (size_t i = 0; (path = list_at(exam, home, i, &storage)); i++) {
+        json_t *all = gp_docker_json(exam, path);
         for (size_t k = 0; k < json_array_size(all); k++)
             look_at(exam, storage, json_array_get(all, k), ret);
         json_decref(all);
@@ -254,12 +257,16 @@ static const char *home_of(struct gp_exam *exam)
     return home && home[0] == '/' ? home : NULL;
 }
 
+/* What the lists have is left to the check, so as to read them once. */
 bool gp_container_has_keep_groups(struct gp_exam *exam)
 {
-    struct given given;
-    const char *home = home_of(exam);
-    return !exam->machine.container && home && has_program(exam, "podman") &&
-           find_given(exam, home, &given);
+    const char *home = home_of(exam), *storage, *path;
+    if (exam->machine.container || !home || !has_program(exam, "podman"))
+        return false;
+    for (size_t i = 0; (path = list_at(exam, home, i, &storage)); i++)
+        if (gp_files_exist(&exam->files, path))
+            return true;
+    return false;
 }
 
 static void fix(struct gp_exam *exam, const struct given *given, const char *home,
@@ -284,9 +291,13 @@ void gp_container_check_keep_groups(struct gp_exam *exam)
 {
     struct given given;
     const char *home = home_of(exam), *where;
+    if (!find_given(exam, home, &given)) {
+        gp_exam_is_empty(exam);
+        return;
+    }
     const char *runtime = runtime_of(exam, home, &where);
     bool is_crun = strcmp(runtime, crun) == 0;
-    if (!find_given(exam, home, &given) || !given.path || !runtime[0])
+    if (!given.path || !runtime[0])
         return;
     const char *log = gp_exam_text(exam, "%s/ctr.log", given.folder);
     const char *line = denied_line(exam, log, given.path);

@@ -12,7 +12,7 @@
 enum { MOST_TEXT = 1 << 20, MOST_LOG = 1 << 16 };
 static const char settings_path[] = "/etc/docker/daemon.json";
 
-static json_t *read_json(struct gp_exam *exam, const char *path)
+json_t *gp_docker_json(struct gp_exam *exam, const char *path)
 {
     size_t length = 0;
     const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, &length);
@@ -26,7 +26,7 @@ const char *gp_docker_text(const json_t *object, const char *key)
 
 const char *gp_docker_folder(struct gp_exam *exam)
 {
-    json_t *settings = read_json(exam, settings_path);
+    json_t *settings = gp_docker_json(exam, settings_path);
     const char *root = gp_docker_text(settings, "data-root");
     const char *folder = gp_exam_text(exam, "%s/containers", root ? root : "/var/lib/docker");
     json_decref(settings);
@@ -35,7 +35,7 @@ const char *gp_docker_folder(struct gp_exam *exam)
 
 bool gp_docker_is_nvidia_default(struct gp_exam *exam)
 {
-    json_t *settings = read_json(exam, settings_path);
+    json_t *settings = gp_docker_json(exam, settings_path);
     const char *name = gp_docker_text(settings, "default-runtime");
     bool is_nvidia = name && strncmp(name, "nvidia", 6) == 0;
     json_decref(settings);
@@ -266,8 +266,8 @@ static void visit_one(struct gp_exam *exam, const char *folder, const char *id,
 {
     const char *config_path = gp_exam_text(exam, "%s/%s/config.v2.json", folder, id);
     const char *host_path = gp_exam_text(exam, "%s/%s/hostconfig.json", folder, id);
-    json_t *config = read_json(exam, config_path);
-    json_t *host = read_json(exam, host_path);
+    json_t *config = gp_docker_json(exam, config_path);
+    json_t *host = gp_docker_json(exam, host_path);
     const char *name = gp_docker_text(config, "Name");
     const json_t *state = json_object_get(config, "State");
     struct gp_docker_container container = {
@@ -404,9 +404,9 @@ bool gp_docker_is_left_over(struct gp_exam *exam, const char *config_path)
     size_t n = strlen(config_path), m = sizeof(name) - 1;
     if (n <= m || strcmp(config_path + n - m, name) != 0)
         return false;
-    json_t *config = read_json(exam, config_path);
+    json_t *config = gp_docker_json(exam, config_path);
     json_t *host =
-        read_json(exam, gp_exam_text(exam, "%.*s/hostconfig.json", (int)(n - m), config_path));
+        gp_docker_json(exam, gp_exam_text(exam, "%.*s/hostconfig.json", (int)(n - m), config_path));
     const char *policy = gp_docker_text(json_object_get(host, "RestartPolicy"), "Name");
     bool is_running = json_is_true(json_object_get(json_object_get(config, "State"), "Running"));
     bool is_left_over = !is_running && policy && (!policy[0] || strcmp(policy, "no") == 0);

@@ -30,6 +30,10 @@ const char *gp_docker_folder(struct gp_exam *exam);
 /* Whether containers get NVIDIA's runtime unless they name another one ("default-runtime"). */
 bool gp_docker_is_nvidia_default(struct gp_exam *exam);
 
+/* One of the engines' files, of podman too, which the caller owns; NULL: not readable, no JSON, or
+ * larger than 1 MiB. */
+json_t *gp_docker_json(struct gp_exam *exam, const char *path);
+
 /* A string below config or host; NULL: there is none. */
 const char *gp_docker_text(const json_t *object, const char *key);
 
