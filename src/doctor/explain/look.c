@@ -77,9 +77,10 @@ static bool is_shown(const struct gp_finding *f, const struct gp_explanation *ex
 static bool is_root(const struct gp_exam *exam, const struct gp_finding *root,
                     const struct gp_explanation *explanation)
 {
+    if (root->verdict != GP_VERDICT_FAIL)
+        return false;
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (root->verdict == GP_VERDICT_FAIL && f->because == root->check &&
-            gp_exam_is_listed(explanation->look, f->check->id) &&
+        if (f->because == root->check && gp_exam_is_listed(explanation->look, f->check->id) &&
             (is_shown(f, explanation) || f->verdict == GP_VERDICT_SKIP))
             return true;
     return false;
