@@ -188,15 +188,12 @@ static void look_at(struct gp_exam *exam, const char *storage, const json_t *ent
                          ? gp_docker_json(exam, gp_exam_text(exam, "%s/config.json", folder))
                          : NULL;
     const json_t *notes = json_object_get(config, "annotations");
-    struct given given = {
-        .name =
-            gp_exam_text(exam, "%.80s",
-                         json_string_value(json_array_get(json_object_get(entry, "names"), 0))
-                             ? json_string_value(json_array_get(json_object_get(entry, "names"), 0))
-                             : ""),
-        .folder = folder,
-        .created = gp_exam_text(exam, "%s", created),
-        .asks_to_keep = strcmp(text_of(notes, "run.oci.keep_original_groups"), "1") == 0};
+    const char *name = json_string_value(json_array_get(json_object_get(entry, "names"), 0));
+    struct given given = {.name = gp_exam_text(exam, "%.80s", name ? name : ""),
+                          .folder = folder,
+                          .created = gp_exam_text(exam, "%s", created),
+                          .asks_to_keep =
+                              strcmp(text_of(notes, "run.oci.keep_original_groups"), "1") == 0};
     if (config && find_file(exam, config, &given))
         *newest = given;
     json_decref(config);
@@ -223,7 +220,7 @@ static bool find_given(struct gp_exam *exam, const char *home, struct given *ret
     *ret = (struct given){.created = ""};
     for (size_t i = 0; (path = list_at(exam, home, i, &storage)); i++) {
         json_t *all = gp_docker_json(exam, path);
-        for (size_t k = 0; k < json_array_size(all); k++)
+        for (size_t k = 0; k < json_array_size(all) && k < GP_DOCKER_CONTAINERS; k++)
             look_at(exam, storage, json_array_get(all, k), ret);
         json_decref(all);
     }
