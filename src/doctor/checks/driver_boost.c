@@ -132,24 +132,36 @@ struct option {
     bool is_part;          /* not all could be read */
 };
 
-static void look_at_file(struct option *o, const char *path)
+/* Those to the end of a line. */
+static void blank_comments(char *text)
+{
+    for (char *at = strchr(text, '#'); at; at = strchr(at, '#'))
+        memset(at, ' ', strcspn(at, "\n"));
+}
+
+static void look_at_text(struct option *o, const char *text, const char *path)
 {
     static const char set[] = "dynamicBoost.enable = true";
-    struct gp_arena scratch = {0};
-    char *text = o->files++ < NIXOS_FILES
-                     ? gp_files_text(&o->exam->files, &scratch, path, NIXOS_BYTES, NULL)
-                     : NULL;
-    o->is_part = o->is_part || !text;
-    for (char *at = text; at && (at = strchr(at, '#'));)
-        memset(at, ' ', strcspn(at, "\n"));
-    /* It may be inside of such a comment. */
-    bool has_comment = text && strstr(text, "/*");
-    for (const char *at = text; at && (at = strstr(at, "dynamicBoost")); at++) {
+    bool has_comment = strstr(text, "/*"); /* in which it may be */
+    for (const char *at = text; (at = strstr(at, "dynamicBoost")); at++) {
         if (has_comment || strncmp(at, set, strlen(set)) != 0)
             o->is_unsure = true;
         else if (!o->set)
             o->set = gp_exam_text(o->exam, "%s", path);
     }
+}
+
+static void look_at_file(struct option *o, const char *path)
+{
+    struct gp_arena scratch = {0};
+    char *text = o->files++ < NIXOS_FILES
+                     ? gp_files_text(&o->exam->files, &scratch, path, NIXOS_BYTES, NULL)
+                     : NULL;
+    if (text) {
+        blank_comments(text);
+        look_at_text(o, text, path);
+    }
+    o->is_part = o->is_part || !text;
     gp_arena_fini(&scratch);
 }
 
