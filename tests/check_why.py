@@ -553,13 +553,15 @@ def why_a_job_was_slow():
     stderr, record, explained = run_job(45)
     verdict, = record["verdicts"]
     assert verdict["rule"] == "waiting" and verdict["gpu"] == "0" and verdict["share"] == 1, record
-    assert "GPU busy 30 % of the time; main thread busy 0 %" in verdict["seen"] and verdict["gain"] > 3, record
+    busy = re.match(r"GPU busy (29|30|31) % of the time", verdict["seen"])  # its samples are not all the same
+    assert busy and f"{busy[0]}; main thread busy 0 %" in verdict["seen"] and verdict["gain"] > 3, record
     assert "py-spy dump --pid PID" in verdict["try"], record  # its own is over
     lines = stderr.splitlines()
     at = lines.index(next(line for line in lines if "gpulse: The GPU waits for the program" in line))
-    assert "(possible, 100 % of the time; GPU 0: GPU busy 30 % of the time" in lines[at], stderr
+    assert f"(possible, 100 % of the time; GPU 0: {busy[0]}" in lines[at], stderr
     assert lines[at + 1].startswith("      -> look for sleeps, locks") and lines[at + 1].endswith("times as fast"), stderr
-    assert "    The GPU waits for the program, which waits for something else. (possible, 100 % of the time; GPU 0: GPU busy 30 %" in explained, explained
+    assert ("    The GPU waits for the program, which waits for something else. (possible, 100 % of the time; "
+            f"GPU 0: {busy[0]}") in explained, explained
     assert "\n      -> look for sleeps, locks" in explained, explained
 
 
