@@ -267,7 +267,11 @@ void gp_container_check_rootless(struct gp_exam *exam)
                     "nvidia-ctk runtime configure --runtime=docker "
                     "--config=$HOME/.config/docker/daemon.json");
     gp_exam_command(exam, "", "systemctl --user restart docker");
-    gp_exam_command(exam, "which containers without root need",
+    gp_exam_command(exam,
+                    gp_container_runtime_config(exam)
+                        ? "which containers without root need; root's docker must then give its "
+                          "containers the GPUs by CDI, --device nvidia.com/gpu=all"
+                        : "which containers without root need",
                     "sudo nvidia-ctk config --in-place --set "
                     "nvidia-container-cli.no-cgroups=true");
 }
