@@ -697,6 +697,8 @@ static void a_lost_gpu_is_lost_while_the_search_for_it_hangs(void **state)
     assert_int_equal(b.snapshot->devices[0].status, GP_STATUS_TIMEOUT);
     release(&b, 0);
     tick_until(&b, 0, GP_STATUS_OK); /* the searches go on through the other GPUs, and end */
+    for (int n = 0; n < 2000 && gp_sampler_is_busy(b.sampler); n++)
+        pause_between_ticks();
     finish(&b);
 }
 
