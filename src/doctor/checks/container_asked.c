@@ -81,8 +81,8 @@ static const char *next_quoted(struct gp_exam *exam, const char **at, const char
     return gp_exam_text(exam, "%.*s", (int)n, start + 1);
 }
 
-/* Likewise in the folders of a list, cdi_spec_dirs = ["/etc/cdi", '/opt/cdi']. One without the
- * first of them, for which the remedy is meant, is of somebody who has other plans. */
+/* Likewise in the folders of a list, cdi_spec_dirs = ["/etc/cdi", '/opt/cdi']. The remedy writes
+ * into /etc/cdi: where a list leaves that out, nothing is known. */
 static enum found look_in_list(struct gp_exam *exam, const char *list, const char *kind)
 {
     const char *end = list + strcspn(list, "]"), *folder;

@@ -118,6 +118,6 @@ const struct gp_log_known *gp_driver_cuda_lost(struct gp_exam *exam)
     }
     for (size_t i = 0; first && i < log->known_count; i++)
         if (gp_exam_is_listed(unknown_errors, log->known[i].id))
-            (void)gp_log_known_of(exam, log->known[i].id); /* all of them are told with it */
+            (void)gp_log_known_of(exam, log->known[i].id); /* one finding reports all */
     return first;
 }

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* The program in this folder, "koboldcpp-linux-x64-nocuda", not what is left of its download, nor
- * its settings: "….part", "….sha256", "….kcpps"; NULL: none. */
+/* The program in this folder, "koboldcpp-linux-x64-nocuda"; NULL: none. Names with a dot are those
+ * of an unfinished download (.part), of its checksum (.sha256) or of settings (.kcpps). */
 static const char *program_in(struct gp_exam *exam, const char *folder)
 {
     static const char start[] = "koboldcpp-linux-";
