@@ -46,11 +46,7 @@ static unsigned long long count_hangs(struct gp_exam *exam, const char *bus_id)
 /* A program's fault: it used memory that is not its own. */
 static bool has_page_fault(struct gp_exam *exam)
 {
-    const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; i < log->known_count; i++)
-        if (strcmp(log->known[i].id, "amd.page-fault") == 0)
-            return true;
-    return false;
+    return gp_log_find_known(exam, "amd.page-fault");
 }
 
 /* Whether the mask is set where a file of modprobe.d(5) does not change it. */

@@ -3,6 +3,7 @@
 #include "doctor/checks/pyinstall.h"
 #include "doctor/checks/python.h"
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/torch.h"
@@ -12,24 +13,15 @@
 
 bool gp_compiled_is_spare(const char *name)
 {
-    static const char *const names[] = {"torchao", "xformers",        "auto-gptq",
-                                        "autoawq", "autoawq-kernels", "apex"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    return gp_lines_list_has("torchao,xformers,auto-gptq,autoawq,autoawq-kernels,apex", name);
 }
 
 /* Packages that pip builds from the source in PyPI for what is installed. */
 static bool is_built_by_pip(const char *name)
 {
-    static const char *const names[] = {"flash-attn",   "causal-conv1d", "mamba-ssm",
-                                        "deepspeed",    "pycuda",        "torch-scatter",
-                                        "torch-sparse", "torch-cluster", "torch-spline-conv"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    static const char names[] = "flash-attn,causal-conv1d,mamba-ssm,deepspeed,pycuda,torch-scatter,"
+                                "torch-sparse,torch-cluster,torch-spline-conv";
+    return gp_lines_list_has(names, name);
 }
 
 /* Where their projects are, if they are not in PyPI. */
@@ -98,17 +90,13 @@ static void fix_mmcv(struct gp_exam *exam, const struct gp_pyenv *env,
 void gp_compiled_fix(struct gp_exam *exam, const struct gp_pyenv *env,
                      const struct gp_pypackage *package, const struct gp_torch *torch)
 {
-    static const char *const pyg[] = {"torch-scatter", "torch-sparse", "torch-cluster",
-                                      "torch-spline-conv", "pyg-lib"};
+    static const char pyg[] = "torch-scatter,torch-sparse,torch-cluster,torch-spline-conv,pyg-lib";
     const char *name = package->name;
-    bool is_pyg = false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(pyg); i++)
-        is_pyg = is_pyg || strcmp(name, pyg[i]) == 0;
     if (package->is_conda || !torch->cuda[0])
         gp_exam_advice(exam, "install the build of %s for PyTorch %s", name, torch->version);
-    else if (strcmp(name, "mmcv") == 0 || strcmp(name, "mmcv-full") == 0)
+    else if (gp_lines_list_has("mmcv,mmcv-full", name))
         fix_mmcv(exam, env, package, torch);
-    else if (is_pyg && !gp_version_is_between(torch->version))
+    else if (gp_lines_list_has(pyg, name) && !gp_version_is_between(torch->version))
         gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for this PyTorch",
                     gp_exam_text(exam, "--no-deps %s -f %s", name, gp_torch_pyg_page(exam, torch)));
     else if (strcmp(name, "torchvision") == 0 || strcmp(name, "torchaudio") == 0)

@@ -60,16 +60,6 @@ void gp_container_explain_filter(struct gp_exam *exam, const char *version, unsi
     gp_exam_link(exam, filter_link);
 }
 
-/* The error that the toolkit logs if ldconfig does not run; it does not count as reported. */
-static const struct gp_log_known *failed_run(struct gp_exam *exam)
-{
-    const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; i < log->known_count; i++)
-        if (strcmp(log->known[i].id, error) == 0)
-            return &log->known[i];
-    return NULL;
-}
-
 /* By the kernel, as the filter has it do; other signals, such as 11, are from another fault. */
 static bool is_killed(const char *text)
 {
@@ -91,7 +81,7 @@ static void check_filter(struct gp_exam *exam)
 {
     static const char docker[] = "docker";
     unsigned glibc = 0;
-    const struct gp_log_known *known = failed_run(exam);
+    const struct gp_log_known *known = gp_log_find_known(exam, error);
     if (known ? !is_killed(known->text) : !may_filter(exam))
         return;
     const char *version = gp_container_filtering(exam, &glibc);
@@ -111,13 +101,14 @@ static void check_filter(struct gp_exam *exam)
 
 bool gp_container_has_ldconfig(struct gp_exam *exam)
 {
-    return gp_container_has_config(exam) || (gp_container_is_host(exam) && failed_run(exam));
+    return gp_container_has_config(exam) ||
+           (gp_container_is_host(exam) && gp_log_find_known(exam, error));
 }
 
 void gp_container_check_ldconfig(struct gp_exam *exam)
 {
     const struct gp_finding *before = exam->last;
-    const struct gp_log_known *known = failed_run(exam);
+    const struct gp_log_known *known = gp_log_find_known(exam, error);
     if (gp_container_has_config(exam))
         gp_container_check_ldconfig_path(exam);
     if (exam->last == before && (!known || !gp_container_report_legacy(exam, known)))

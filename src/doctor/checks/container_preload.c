@@ -25,15 +25,6 @@ static const struct {
 
 static const char failed[] = "container.driver-rpc";
 
-static bool has_failed(struct gp_exam *exam)
-{
-    const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; i < log->known_count; i++)
-        if (strcmp(log->known[i].id, failed) == 0)
-            return true;
-    return false;
-}
-
 /* The first library in the list of ld.so(8) that is there and whose path has a word ("": any); ""
  * otherwise. Spaces and colons separate them, and comments begin at '#'. One that is missing is
  * left out by the loader. */
@@ -80,7 +71,7 @@ static void propose_removal(struct gp_exam *exam, size_t i, bool is_logged)
 void gp_container_check_preload(struct gp_exam *exam)
 {
     const char *path = "";
-    const bool is_logged = has_failed(exam);
+    const bool is_logged = gp_log_find_known(exam, failed);
     size_t i = 0;
     while (i < GP_ARRAY_LEN(known) && !(path = find_library(exam, known[i].mark))[0])
         i++;

@@ -77,7 +77,7 @@ struct opened {
 
 static struct opened opened_by(struct gp_exam *exam, const char *process, const char *card)
 {
-    static const char device[] = "/dev/nvidia", dri[] = "/dev/dri/";
+    static const char dri[] = "/dev/dri/";
     enum { MOST_OPEN = 1024 };
     char **files, target[GP_PATH_SIZE];
     struct opened opened = {0};
@@ -88,9 +88,7 @@ static struct opened opened_by(struct gp_exam *exam, const char *process, const 
         const char *link = gp_exam_text(exam, "%s/%s", folder, files[i]);
         if (!gp_files_link(&exam->files, link, target))
             continue;
-        char number =
-            strncmp(target, device, sizeof(device) - 1) == 0 ? target[sizeof(device) - 1] : '\0';
-        if (number >= '0' && number <= '9')
+        if (gp_process_file_is_gpu(target))
             opened.gpu = link;
         opened.draws = opened.draws || strncmp(target, dri, sizeof(dri) - 1) == 0;
         opened.has_card = opened.has_card || strcmp(target, card) == 0;

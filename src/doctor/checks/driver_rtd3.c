@@ -80,7 +80,7 @@ static bool has_monitor(struct gp_exam *exam, const char *bus_id)
  * files of some processes. */
 static bool is_in_use(struct gp_exam *exam, bool *ret_is_unsure)
 {
-    static const char device[] = "/dev/nvidia", *const idle[] = {"Xorg", "gpulse"};
+    static const char *const idle[] = {"Xorg", "gpulse"};
     struct gp_processes all = gp_processes_of(exam);
     const char *process;
     char name[32], target[GP_PATH_SIZE], **files;
@@ -95,8 +95,7 @@ static bool is_in_use(struct gp_exam *exam, bool *ret_is_unsure)
         for (long i = 0; i < n; i++)
             if (gp_files_link(&exam->files, gp_exam_text(exam, "%s/%s", folder, files[i]),
                               target) &&
-                strncmp(target, device, sizeof(device) - 1) == 0 &&
-                target[sizeof(device) - 1] >= '0' && target[sizeof(device) - 1] <= '9')
+                gp_process_file_is_gpu(target))
                 return true;
     }
     return false;

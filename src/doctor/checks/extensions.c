@@ -4,6 +4,7 @@
 #include "doctor/checks/python.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/nvidia.h"
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
@@ -279,13 +280,10 @@ static struct built built_of(const char *suffix)
 /* PyTorch's own packages, and those that another check reads. */
 static bool is_own(const char *name)
 {
-    static const char *const names[] = {"torch",  "torchvision",      "torchaudio",
-                                        "vllm",   "xformers",         "flash-attn",
-                                        "triton", "llama-cpp-python", "tensorflow"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return strncmp(name, "nvidia-", 7) == 0 || strncmp(name, "intel-", 6) == 0;
+    static const char names[] = "torch,torchvision,torchaudio,vllm,xformers,flash-attn,triton,"
+                                "llama-cpp-python,tensorflow";
+    return gp_lines_list_has(names, name) || strncmp(name, "nvidia-", 7) == 0 ||
+           strncmp(name, "intel-", 6) == 0;
 }
 
 /* Extensions whose version says for which PyTorch they were compiled. */

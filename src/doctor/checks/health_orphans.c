@@ -3,7 +3,6 @@
 
 #include "doctor/readers/processes.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +65,6 @@ static bool has_outlasted(struct gp_exam *exam, const char *folder)
 /* A GPU's device file that it has open to compute; NULL: none. */
 static const char *device_of(struct gp_exam *exam, const char *folder)
 {
-    static const char nvidia[] = "/dev/nvidia";
     char **names, target[GP_PATH_SIZE];
     const char *fds = gp_exam_text(exam, "%s/fd", folder), *found = NULL;
     bool is_computing = false;
@@ -77,8 +75,7 @@ static const char *device_of(struct gp_exam *exam, const char *folder)
         is_computing = is_computing || strcmp(target, "/dev/nvidia-uvm") == 0;
         if (strcmp(target, "/dev/kfd") == 0)
             return "/dev/kfd";
-        if (!found && strncmp(target, nvidia, sizeof(nvidia) - 1) == 0 &&
-            isdigit((unsigned char)target[sizeof(nvidia) - 1]))
+        if (!found && gp_process_file_is_gpu(target))
             found = gp_exam_text(exam, "%s", target);
     }
     return is_computing ? found : NULL;

@@ -391,6 +391,15 @@ const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *famil
     return best;
 }
 
+const struct gp_log_known *gp_log_find_known(struct gp_exam *exam, const char *ids)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->known_count; i++)
+        if (gp_exam_is_listed(ids, log->known[i].id))
+            return &log->known[i];
+    return NULL;
+}
+
 const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids)
 {
     return gp_log_known_for(exam, ids, "");

@@ -89,6 +89,10 @@ const struct gp_log_line *gp_log_xid(struct gp_exam *exam, const char *bus_id, u
 const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *families,
                                          const char *bus_id);
 
+/* One of these errors (ids, a comma list) in the logs; it does not count as reported. NULL: there
+ * is none. */
+const struct gp_log_known *gp_log_find_known(struct gp_exam *exam, const char *ids);
+
 /* One of these errors (ids, a comma list) in the logs; it counts as reported. NULL: there is none.
  */
 const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids);

@@ -55,3 +55,10 @@ const char *gp_process_variable(struct gp_exam *exam, const char *process, const
             return at + n + 1;
     return NULL;
 }
+
+bool gp_process_file_is_gpu(const char *path)
+{
+    static const char device[] = "/dev/nvidia";
+    const size_t n = sizeof(device) - 1;
+    return strncmp(path, device, n) == 0 && path[n] >= '0' && path[n] <= '9';
+}

@@ -25,4 +25,7 @@ const char *gp_process_variable(struct gp_exam *exam, const char *process, const
 /* Whether such a process runs as root, or as another user. */
 bool gp_processes_run_as(struct gp_exam *exam, const char *start, bool is_root);
 
+/* Whether a file that a process has open is NVIDIA's of a GPU: "/dev/nvidia0". */
+bool gp_process_file_is_gpu(const char *path);
+
 #endif
