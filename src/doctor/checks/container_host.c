@@ -124,6 +124,13 @@ const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_
     return NULL;
 }
 
+bool gp_container_has_dockershim(struct gp_exam *exam)
+{
+    static const char path[] = "/var/lib/kubelet/kubeadm-flags.env";
+    const char *flags = gp_files_text(&exam->files, &exam->arena, path, 1 << 14, NULL);
+    return flags && strstr(flags, "--network-plugin") && !strstr(flags, "--container-runtime");
+}
+
 /* Systems whose web interface installs the toolkit with the driver, and configures docker. */
 static const struct {
     const char *distro_id, *advice;

@@ -39,6 +39,10 @@ bool gp_container_is_before_cdi(struct gp_exam *exam);
  * or there is no link. */
 const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_SIZE]);
 
+/* Kubernetes before 1.24 uses docker by itself, unless the kubelet has flags for another engine;
+ * kubeadm names the network only for docker. */
+bool gp_container_has_dockershim(struct gp_exam *exam);
+
 /* A system whose web interface installs the toolkit with the driver: TrueNAS, Unraid. */
 bool gp_container_is_appliance(const struct gp_exam *exam);
 

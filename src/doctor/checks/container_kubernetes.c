@@ -69,7 +69,7 @@ static bool is_cri_off(const char *text)
 static bool uses_docker(struct gp_exam *exam)
 {
     return gp_files_exist(&exam->files, "/usr/bin/docker") &&
-           (is_cri_off(text_of(exam, containerd_path)) ||
+           (gp_container_has_dockershim(exam) || is_cri_off(text_of(exam, containerd_path)) ||
             gp_files_exist(&exam->files, "/usr/bin/cri-dockerd") ||
             !(gp_files_exist(&exam->files, "/usr/bin/containerd") ||
               gp_files_exist(&exam->files, "/usr/local/bin/containerd")));

@@ -484,6 +484,12 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         gp_driver_fix_module(exam, kernel, false);
         return;
     }
+    if (!wants_compiler && !wants_headers && in->run_trace[0] && in->package_count == 0) {
+        struct gp_failed_build of_run = *build;
+        of_run.version = in->version;
+        gp_driver_fix_release(exam, &of_run);
+        return;
+    }
     if (!wants_compiler && !wants_headers && is_unmaintained(exam, in->version)) {
         fix_unmaintained(exam, in->version, kernel);
         return;

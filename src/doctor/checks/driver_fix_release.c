@@ -1,6 +1,7 @@
 /* Which release of the driver to get: one that compiles where another did not, or that is not older
  * than a program needs. */
 #include "doctor/checks/backports.h"
+#include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/driver_wish.h"
 #include "doctor/compat.h"
@@ -118,7 +119,13 @@ static void advise_release(struct gp_exam *exam, const struct gp_failed_build *b
     const char *releases = gp_driver_releases_for(exam, build->error, build->version);
     unsigned newest = wish.last > 0 ? wish.last : gp_driver_long_term()->branch;
     bool is_whole = strstr(releases, gp_exam_text(exam, "branch %u", newest));
-    if (releases[0])
+    if (gp_driver_is_vgpu_host(exam))
+        gp_exam_advice(exam,
+                       "run the .run installer of a newer vGPU host driver%s whose release notes "
+                       "name this kernel, with --dkms; then update the drivers of the virtual "
+                       "machines to the same vGPU release",
+                       wish.needs_proprietary ? " (for Maxwell and Pascal: of vGPU 16)" : "");
+    else if (releases[0])
         gp_exam_advice(exam, "run the .run installer of a release that builds, with --dkms: %s%s",
                        releases,
                        is_whole ? ""

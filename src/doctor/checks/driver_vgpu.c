@@ -13,8 +13,12 @@
 static const char *vgpu_file(struct gp_exam *exam)
 {
     const char *const paths[] = {
-        "/usr/bin/nvidia-vgpud", "/usr/lib64/libnvidia-vgpu.so.1", "/usr/lib/libnvidia-vgpu.so.1",
-        gp_exam_text(exam, "/usr/lib/%s-linux-gnu/libnvidia-vgpu.so.1", exam->machine.arch), NULL};
+        "/usr/bin/nvidia-vgpud",
+        "/usr/bin/nvidia-vgpu-mgr",
+        "/usr/lib64/libnvidia-vgpu.so.1",
+        "/usr/lib/libnvidia-vgpu.so.1",
+        gp_exam_text(exam, "/usr/lib/%s-linux-gnu/libnvidia-vgpu.so.1", exam->machine.arch),
+        NULL};
     return gp_files_first(&exam->files, paths);
 }
 
