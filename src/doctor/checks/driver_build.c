@@ -453,6 +453,22 @@ static bool fix_kernel(struct gp_exam *exam, const struct gp_failed_build *build
     return true;
 }
 
+/* A driver of NVIDIA's installer, or the last for the GPU: packages have no newer one. */
+static bool fix_last_source(struct gp_exam *exam, const struct gp_failed_build *build,
+                            const char *kernel)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    struct gp_failed_build of_dkms = *build;
+    of_dkms.version = in->version;
+    if (in->run_trace[0] && in->package_count == 0)
+        gp_driver_fix_release(exam, &of_dkms);
+    else if (is_unmaintained(exam, in->version))
+        fix_unmaintained(exam, in->version, kernel);
+    else
+        return false;
+    return true;
+}
+
 /* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
  * one builds. */
 static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build,
@@ -484,16 +500,8 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         gp_driver_fix_module(exam, kernel, false);
         return;
     }
-    if (!wants_compiler && !wants_headers && in->run_trace[0] && in->package_count == 0) {
-        struct gp_failed_build of_run = *build;
-        of_run.version = in->version;
-        gp_driver_fix_release(exam, &of_run);
+    if (!wants_compiler && !wants_headers && fix_last_source(exam, build, kernel))
         return;
-    }
-    if (!wants_compiler && !wants_headers && is_unmaintained(exam, in->version)) {
-        fix_unmaintained(exam, in->version, kernel);
-        return;
-    }
     if (strstr(error, "unrecognized") && fix_with_toolset(exam, kernel))
         return;
     if (!wants_compiler && !wants_headers && fix_newer_kernel(exam, kernel))
