@@ -51,6 +51,9 @@ void gp_check_cuda_hidden(struct gp_exam *exam);
 /* cuda_hip.c: another */
 void gp_check_cuda_hip(struct gp_exam *exam);
 
+/* cuda_rocr.c: another */
+void gp_check_cuda_rocr(struct gp_exam *exam);
+
 /* cuda_network.c: another */
 void gp_check_cuda_network(struct gp_exam *exam);
 

@@ -519,5 +519,6 @@ void gp_check_cuda_env(struct gp_exam *exam)
     check_arch_list(exam, &nv);
     gp_check_cuda_network(exam);
     gp_check_cuda_hip(exam);
+    gp_check_cuda_rocr(exam);
     gp_cuda_note_unset(exam);
 }

@@ -389,6 +389,19 @@ void gp_driver_check_flavour(struct gp_exam *exam)
 
 /* ---- kernel ---- */
 
+/* Its modules are there, but depmod has not run, or not to its end. */
+static void report_unlisted(struct gp_exam *exam, const char *folder, bool is_whole)
+{
+    const char *kernel = exam->machine.kernel;
+    gp_exam_report(exam, is_whole ? GP_VERDICT_WARN : GP_VERDICT_FAIL,
+                   "the list of the modules of kernel %s is missing", kernel);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/modules.dep", folder), "missing");
+    gp_exam_why(exam, "modprobe finds no module without it, not even NVIDIA's. The installation "
+                      "of the kernel or of a module was interrupted.");
+    gp_exam_command(exam, "list them", "sudo depmod -a %s", gp_exam_quoted(exam, kernel));
+    gp_driver_fix_reboot(exam, "");
+}
+
 void gp_driver_check_kernel(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -398,9 +411,14 @@ void gp_driver_check_kernel(struct gp_exam *exam)
     if (!in->has_modules || !m->kernel[0] || in->is_kernel_here)
         return;
     bool is_whole = m->is_driver_loaded && gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
+    const char *folder = gp_exam_text(exam, "%s/%s", in->modules, m->kernel);
+    if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/kernel", folder))) {
+        report_unlisted(exam, folder, is_whole);
+        return;
+    }
     gp_exam_report(exam, is_whole ? GP_VERDICT_WARN : GP_VERDICT_FAIL,
                    "an update removed the running kernel: reboot");
-    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", in->modules, m->kernel), "missing");
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/modules.dep", folder), "missing");
     if (in->other_kernel[0])
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", in->modules, in->other_kernel),
                          "the next kernel to boot has NVIDIA's module");

@@ -98,6 +98,8 @@ static const char *const wanted[] = {
     "plaidml",
     "theano",
     "deepspeed",
+    "ray",
+    "verl",
     "opencv-*",
     "open-interpreter",
     "pynvjitlink*",
