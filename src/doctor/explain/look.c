@@ -21,7 +21,7 @@ const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_
         const char *checks = errors->all[i].explanation.look;
         gp_strbuf_addf(&list, "%s%s", list.len > 0 && checks[0] ? "," : "", checks);
     }
-    if (look && !list.error && (list.len > 0 || errors->count == 0))
+    if (look && !list.error)
         exam = look(context, list.buf ? list.buf : "");
     gp_strbuf_fini(&list);
     return exam;

@@ -15,8 +15,8 @@ struct gp_strbuf;
  * failed. NULL: it cannot. The exam belongs to the callee, until the next call. */
 typedef const struct gp_exam *gp_look_at(void *context, const char *checks);
 
-/* Looks for all of the errors at once, or, if there are none, for anything. NULL: nothing to look
- * at, or `look` is NULL. */
+/* Looks for all of the errors at once, and for anything else. NULL: `look` is NULL, or it cannot.
+ */
 const struct gp_exam *gp_look_for(const struct gp_known_errors *errors, gp_look_at *look,
                                   void *context);
 
