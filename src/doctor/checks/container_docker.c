@@ -2,6 +2,7 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/checks/container_host.h"
+#include "doctor/readers/log.h"
 #include "doctor/version.h"
 
 #include <errno.h>
@@ -35,6 +36,28 @@ static void check_program(struct gp_exam *exam, const char *config, const json_t
     gp_container_configure_docker(exam);
 }
 
+/* docker reads the file at its start: if it has refused the runtime since, the runtime was added
+ * later. What it said before its last start is not in the logs. */
+static bool report_unread(struct gp_exam *exam, const char *config)
+{
+    static const char id[] = "docker.runtime-name", unit[] = "journalctl -u docker.service";
+    const struct gp_log_known *said = gp_log_find_known(exam, id);
+    if (!said || strcmp(said->where, unit) != 0 || !strstr(said->text, "nknown or invalid"))
+        return false;
+    (void)gp_log_known_of(exam, id); /* reports it here */
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "docker has not read its configuration since NVIDIA's runtime was added");
+    gp_exam_evidence(exam, said->where, "%s", said->text);
+    gp_exam_evidence(exam, config, "has a runtime called nvidia");
+    gp_exam_why(exam, "docker reads that file when it starts, or is told to.");
+    gp_exam_command(exam, "has docker read it, and leaves containers running",
+                    "sudo systemctl reload docker");
+    gp_exam_advice(exam, "if docker info still does not list the runtime: sudo systemctl restart "
+                         "docker, which stops containers; Docker Desktop, the snap and rootless "
+                         "Docker read other files");
+    return true;
+}
+
 /* What docker's configuration says about NVIDIA's runtime. */
 void gp_container_check_docker(struct gp_exam *exam)
 {
@@ -62,7 +85,9 @@ void gp_container_check_docker(struct gp_exam *exam)
                           "name: nvidia\", and other ways to pass a GPU may fail, too.");
         gp_container_configure_docker(exam);
     } else {
-        check_program(exam, path, json_object_get(json_object_get(config, "runtimes"), "nvidia"));
+        const json_t *runtime = json_object_get(json_object_get(config, "runtimes"), "nvidia");
+        if (!runtime || !report_unread(exam, path))
+            check_program(exam, path, runtime);
     }
     json_decref(config);
 }

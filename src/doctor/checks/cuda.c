@@ -73,7 +73,7 @@ static void report_disagreement(struct gp_exam *exam, const struct gp_toolkits *
 }
 
 /* A toolkit for the GPU: one that is installed, that of PyTorch, whose extensions need it, or the
- * first or last whose compiler supports the GPU. */
+ * one that is given. */
 static void propose_toolkit(struct gp_exam *exam, const struct gp_arch *arch, const char *fitting)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
@@ -101,7 +101,18 @@ static void propose_toolkit(struct gp_exam *exam, const struct gp_arch *arch, co
                        "PyTorch was built for CUDA %s: install that toolkit, and point CUDA_HOME "
                        "at it:",
                        wanted);
-    gp_cuda_fix_toolkit(exam, is_wanted ? wanted : fitting);
+    gp_cuda_fix_compiler(exam, is_wanted ? wanted : fitting);
+}
+
+/* The newest CUDA that the driver implements and whose compiler supports the GPU; the first such
+ * one, if the driver is unknown or older. */
+static const char *newest_for(const struct gp_arch *arch, const char *driver)
+{
+    const char *ceiling = gp_cuda_ceiling(driver);
+    if (!ceiling[0] || gp_version_compare(ceiling, arch->first_cuda) < 0)
+        return arch->first_cuda;
+    return arch->last_cuda[0] && gp_version_compare(ceiling, arch->last_cuda) > 0 ? arch->last_cuda
+                                                                                  : ceiling;
 }
 
 /* The compiler is too old or too new for the GPU. */
@@ -125,7 +136,7 @@ static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found 
                     "CUDA %s is the %s whose compiler supports this GPU. Wheels such as PyTorch's "
                     "include their own CUDA and are not affected.",
                     fitting, is_late ? "last" : "first");
-        propose_toolkit(exam, arch, fitting);
+        propose_toolkit(exam, arch, is_late ? fitting : newest_for(arch, nv.driver));
     }
 }
 
@@ -204,7 +215,7 @@ static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
     } else if (ceiling[0] && !other) {
         gp_exam_advice(exam,
                        "or install CUDA %s, the newest that this driver implements:", ceiling);
-        gp_cuda_fix_toolkit(exam, ceiling);
+        gp_cuda_fix_compiler(exam, ceiling);
     }
 }
 

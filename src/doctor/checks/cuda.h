@@ -31,6 +31,10 @@ void gp_check_cuda_ptx(struct gp_exam *exam, bool is_told);
 /* cuda_fix.c: adds the commands that install the toolkit of this version, "12.4.1". */
 void gp_cuda_fix_toolkit(struct gp_exam *exam, const char *version);
 
+/* cuda_host.c: likewise where its compiler is needed, and the gcc that this one takes, if the
+ * system's is newer. */
+void gp_cuda_fix_compiler(struct gp_exam *exam, const char *version);
+
 /* cuda_compat.c */
 void gp_check_cuda_compat(struct gp_exam *exam);
 /* Takes the libcuda for forward compatibility, where it is in use, for the driver: it is what

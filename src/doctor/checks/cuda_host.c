@@ -166,13 +166,12 @@ static void use_compiler(struct gp_exam *exam, const struct gp_toolkit_found *to
 }
 
 /* Debian's family and openSUSE have packages of older ones under this name, Fedora and Arch have
- * that of the release before, RHEL has sets of tools. */
-static void mend(struct gp_exam *exam, const struct gp_toolkit_found *toolkit, unsigned limit,
-                 unsigned gcc)
+ * that of the release before, RHEL has sets of tools. False: there is no such way. */
+static bool install_gcc(struct gp_exam *exam, const struct gp_toolkit_found *toolkit,
+                        unsigned limit, unsigned gcc)
 {
     enum { FIRST_OF_FEDORA = 13 };
     enum gp_distro distro = exam->machine.distro;
-    const char *cuda = cuda_for(gcc);
     const char *word = gcc_word(exam, limit);
     bool is_there = gp_files_exist(&exam->files, gp_exam_text(exam, "/usr/bin/g++-%s", word));
     bool is_named = gp_machine_has_apt(&exam->machine) || distro == GP_DISTRO_SUSE ||
@@ -184,14 +183,42 @@ static void mend(struct gp_exam *exam, const struct gp_toolkit_found *toolkit, u
         use_compiler(exam, toolkit, word);
     else if (distro == GP_DISTRO_RHEL)
         gp_exam_command(exam, "a shell with it", "scl enable gcc-toolset-%u bash", limit);
+    return is_there || is_named || distro == GP_DISTRO_RHEL;
+}
+
+static void mend(struct gp_exam *exam, const struct gp_toolkit_found *toolkit, unsigned limit,
+                 unsigned gcc)
+{
+    const char *cuda = cuda_for(gcc);
+    bool has_gcc = install_gcc(exam, toolkit, limit, gcc);
     if (cuda)
         gp_exam_advice(exam, "%suse CUDA %s or newer, which knows gcc %u",
                        exam->last->fixes ? "or " : "", cuda, gcc);
-    if (!is_there && !is_named && distro != GP_DISTRO_RHEL)
+    if (!has_gcc)
         gp_exam_advice(exam,
                        "or have NVCC_CCBIN name the compiler g++ of a gcc %u, such as that of "
                        "conda-forge",
                        limit);
+}
+
+void gp_cuda_fix_compiler(struct gp_exam *exam, const char *version)
+{
+    /* The last update of this release is what will be installed. */
+    const struct gp_toolkit_found toolkit = {
+        .path = gp_exam_text(exam, "/usr/local/cuda-%u.%u", gp_version_major(version),
+                             gp_version_minor(version)),
+        .version =
+            gp_exam_text(exam, "%u.%u.9", gp_version_major(version), gp_version_minor(version))};
+    const char *where;
+    unsigned limit = limit_of(toolkit.version), gcc = gcc_version(exam, &where);
+    gp_cuda_fix_toolkit(exam, version);
+    if (limit == 0 || gcc <= limit)
+        return;
+    gp_exam_advice(exam, "its compiler takes gcc up to %s, and this system has gcc %u:",
+                   gcc_word(exam, limit), gcc);
+    if (!install_gcc(exam, &toolkit, limit, gcc))
+        gp_exam_advice(
+            exam, "have NVCC_CCBIN name the g++ of a gcc %u, such as that of conda-forge", limit);
 }
 
 static void check_gcc(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)

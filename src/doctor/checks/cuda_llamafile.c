@@ -55,7 +55,7 @@ static void mend(struct gp_exam *exam, const struct gp_toolkits *all)
     const char *ceiling = nv.driver[0] ? gp_cuda_ceiling(nv.driver) : "";
     if (!other && gp_version_compare(ceiling, first_native) >= 0) {
         gp_exam_advice(exam, "install a newer toolkit, which this driver implements:");
-        gp_cuda_fix_toolkit(exam, ceiling);
+        gp_cuda_fix_compiler(exam, ceiling);
     } else if (!other) {
         gp_exam_advice(exam, "install a toolkit of CUDA %s or newer, and a driver for it",
                        first_native);

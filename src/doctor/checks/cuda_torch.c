@@ -140,7 +140,7 @@ static void fix_other(struct gp_exam *exam, const struct gp_toolkits *all,
         return;
     }
     gp_exam_advice(exam, "install CUDA %s, and point CUDA_HOME at it:", torch->cuda);
-    gp_cuda_fix_toolkit(exam, torch->cuda);
+    gp_cuda_fix_compiler(exam, torch->cuda);
     propose_release(exam, torch, used);
 }
 

@@ -1,15 +1,20 @@
-/* Machines that wake from a suspend and then hang, with the driver's services for suspending
- * enabled that this driver does not need: a part of driver.power. */
+/* Machines that hang or are reset right after they wake from a suspend: the driver's services for
+ * suspending are enabled and not needed, or needed and not enabled. A part of driver.power. */
 #include "doctor/checks/driver.h"
+#include "doctor/checks/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/journal.h"
 #include "doctor/readers/kmsg.h"
+#include "doctor/readers/packages.h"
 #include "doctor/readers/services.h"
 
 #include <string.h>
 
 static const char params_path[] = "/proc/driver/nvidia/params", scope[] = "init.scope";
+static const char unit[] = "nvidia-suspend.service";
+
+/* ---- services that are not needed ---- */
 
 /* Without its script the kernel tells the driver of a suspend, which saves what it needs. */
 void gp_driver_fix_hooks(struct gp_exam *exam)
@@ -77,20 +82,15 @@ static unsigned count_ends(struct gp_exam *exam)
     return !text ? 1 : was_end ? ends : 0;
 }
 
-void gp_driver_check_resume(struct gp_exam *exam)
+static void report_unneeded(struct gp_exam *exam, const char *woken)
 {
-    static const char unit[] = "nvidia-suspend.service", suspend[] = "systemd-suspend.service";
-    struct last last = {.exam = exam};
-    if (!gp_driver_needs_no_hooks(exam) || !gp_service_is_wanted(exam, unit, suspend) ||
-        gp_journal_earlier(exam, take_last, &last) <= 0 || !last.text)
-        return;
     unsigned ends = count_ends(exam);
     if (ends == 0)
         return;
     gp_exam_report(exam, ends > 1 ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "the log ends when this machine wakes from a suspend, and the driver's services "
                    "for suspending are on that it does not need");
-    gp_exam_evidence(exam, gp_journal_earlier_command, "%s, the last line", last.text);
+    gp_exam_evidence(exam, gp_journal_earlier_command, "%s, the last line", woken);
     if (ends > 1)
         gp_exam_evidence(exam, "journalctl _SYSTEMD_UNIT=init.scope",
                          "%u of the boots before end while systemd suspends", ends);
@@ -102,4 +102,77 @@ void gp_driver_check_resume(struct gp_exam *exam)
     gp_driver_fix_hooks(exam);
     gp_exam_advice(exam, "if it hangs all the same, another device or the firmware may be why: "
                          "enable them again, with NVreg_PreserveVideoMemoryAllocations=1");
+}
+
+/* ---- services that are needed ---- */
+
+static bool is_shutting_down(const char *line, size_t n)
+{
+    static const char *const words[] = {"Shutting down", "shutdown.target", "target Shutdown",
+                                        "target System Shutdown"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (memmem(line, n, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+/* Whether systemd has shut the boot before down: it did not end by a reset. */
+static bool was_shut_down(struct gp_exam *exam)
+{
+    static const char boot[] = "kernel: Linux version";
+    size_t length = 0, n;
+    const char *line, *text = gp_journal_text(exam, scope, &length);
+    struct gp_lines lines = gp_lines_of(text, text ? length : 0);
+    bool is_shut = false, was_shut = false;
+    while (gp_lines_next(&lines, &line, &n)) {
+        bool is_boot = memmem(line, n, boot, sizeof(boot) - 1);
+        was_shut = is_boot ? is_shut : was_shut;
+        is_shut = !is_boot && (is_shut || is_shutting_down(line, n));
+    }
+    return was_shut;
+}
+
+/* The package of a compositor that does not draw lost pictures anew; NULL: none is installed. */
+static const struct gp_package *find_compositor(struct gp_exam *exam)
+{
+    static const char *const words[] = {"hyprland", "sway", "niri", "cosmic-comp", NULL};
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        for (size_t k = 0; words[k]; k++)
+            if (strcmp(packages[i].state, "installed") == 0 &&
+                (strcmp(packages[i].name, words[k]) == 0 ||
+                 strcmp(packages[i].name, gp_exam_text(exam, "%s-nvidia", words[k])) == 0))
+                return &packages[i];
+    return NULL;
+}
+
+/* The user had to reset the machine: what the desktop had in the GPU's memory was lost. */
+static void report_needed(struct gp_exam *exam, const char *woken)
+{
+    const struct gp_package *compositor = find_compositor(exam);
+    if (!compositor || exam->machine.gpu_count != exam->machine.nvidia_count || was_shut_down(exam))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "this machine was reset after it had woken from a suspend: the driver does not "
+                   "preserve GPU memory");
+    gp_exam_evidence(exam, gp_journal_earlier_command, "%s, the last line", woken);
+    gp_exam_evidence(exam, params_path, GP_DRIVER_KEEPS_NONE);
+    gp_exam_evidence(exam, "package", "%s: does not restore all that was lost", compositor->name);
+    gp_exam_why(exam, "After waking up the screen is black but for the pointer, or windows, fonts "
+                      "and pictures are blank or garbled, until the session is started again.");
+    gp_driver_keep_memory(exam);
+    gp_driver_fix_reboot(exam, "");
+}
+
+void gp_driver_check_resume(struct gp_exam *exam)
+{
+    struct last last = {.exam = exam};
+    if (!gp_driver_needs_no_hooks(exam) || gp_journal_earlier(exam, take_last, &last) <= 0 ||
+        !last.text)
+        return;
+    if (gp_service_is_wanted(exam, unit, "systemd-suspend.service"))
+        report_unneeded(exam, last.text);
+    else
+        report_needed(exam, last.text);
 }

@@ -5,6 +5,7 @@
 #include "doctor/checks/log_show.h"
 #include "doctor/lines.h"
 #include "doctor/readers/install.h"
+#include "doctor/readers/journal.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/packages.h"
 #include "doctor/readers/services.h"
@@ -411,6 +412,44 @@ static bool is_other_version(const char *version, const char *driver)
            (strncmp(version, driver, n) != 0 || (version[n] && strchr("0123456789.", version[n])));
 }
 
+/* How often it has set the NVSwitches up since boot; 0 also if that is unknown. */
+static unsigned count_setups(struct gp_exam *exam)
+{
+    static const char boot[] = "kernel: Linux version",
+                      done[] = "Successfully configured all the available NVSwitches";
+    size_t length = 0, n;
+    const char *line, *text = gp_journal_text(exam, unit, &length);
+    struct gp_lines lines = gp_lines_of(text, text ? length : 0);
+    unsigned count = 0;
+    while (gp_lines_next(&lines, &line, &n)) {
+        if (memmem(line, n, boot, sizeof(boot) - 1))
+            count = 0;
+        count += memmem(line, n, done, sizeof(done) - 1) != NULL;
+    }
+    return count;
+}
+
+/* What works again after that, and what does not, depends on whether the GPUs were reset, too. */
+static void report_restarted(struct gp_exam *exam)
+{
+    unsigned count = count_setups(exam);
+    if (count < 2)
+        return;
+    gp_exam_report(exam, GP_VERDICT_INFO,
+                   "the fabric manager was started %u times since boot: without a reset of the "
+                   "GPUs in between, NVLink SHARP (NVLS) fails",
+                   count);
+    gp_exam_evidence(exam, gp_exam_text(exam, "journalctl -b -u %s", unit),
+                     "it has set the NVSwitches up %u times", count);
+    gp_exam_why(exam, "The GPUs keep what the first one has set up: NCCL stops in nvls.cc with "
+                      "\"invalid argument\" or \"the operation cannot be performed in the present "
+                      "state\".");
+    gp_exam_command(exam, "once no job and no monitor uses the GPUs",
+                    "sudo systemctl stop nvidia-fabricmanager && sudo nvidia-smi -r && sudo "
+                    "systemctl start nvidia-fabricmanager");
+    gp_exam_advice(exam, "or reboot; until then, NCCL_NVLS_ENABLE=0 does without it");
+}
+
 void gp_health_run_manager(struct gp_exam *exam)
 {
     const char *where;
@@ -424,8 +463,12 @@ void gp_health_run_manager(struct gp_exam *exam)
             report_missing(exam, version);
     } else if (is_other_version(version, exam->machine.driver)) {
         report_other_version(exam, version, where);
-    } else if (!report_subnet_manager(exam) && !is_running(exam)) {
+    } else if (report_subnet_manager(exam)) {
+        return;
+    } else if (!is_running(exam)) {
         report_stopped(exam);
+    } else {
+        report_restarted(exam);
     }
 }
 

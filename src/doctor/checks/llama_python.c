@@ -137,7 +137,7 @@ void gp_llama_build(struct gp_exam *exam, const struct gp_pyenv *env, const char
         gp_exam_advice(exam, "install the toolkit of CUDA %s%s:", cuda,
                        old ? gp_exam_text(exam, ", as that of CUDA %s is too old for it", old)
                            : "");
-        gp_cuda_fix_toolkit(exam, cuda);
+        gp_cuda_fix_compiler(exam, cuda);
         gp_exam_command(exam, "the build must find nvcc",
                         "export PATH=/usr/local/cuda-%u.%u/bin:$PATH", gp_version_major(cuda),
                         gp_version_minor(cuda));

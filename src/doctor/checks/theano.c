@@ -139,7 +139,7 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv)
             path = all->list[i].path;
     if (!path) {
         gp_exam_advice(exam, "install the toolkit of CUDA %s:", cuda);
-        gp_cuda_fix_toolkit(exam, cuda);
+        gp_cuda_fix_compiler(exam, cuda);
         path = gp_exam_text(exam, "/usr/local/cuda-%s", cuda);
     }
     gp_exam_command(exam, "also in the shell's startup file", "export PATH=%s/bin:$PATH",
