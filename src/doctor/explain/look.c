@@ -188,6 +188,13 @@ static bool has_logged(const struct gp_exam *exam, const struct gp_explanation *
     return f;
 }
 
+/* What the doctor would have fixed first; NULL: nothing, or only what can wait. */
+static const struct gp_finding *urgent(const struct gp_exam *exam)
+{
+    const struct gp_finding *first = gp_exam_first(exam);
+    return first && !first->can_wait ? first : NULL;
+}
+
 static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam,
                            const struct gp_explanation *explanation, bool has_notes)
 {
@@ -200,8 +207,10 @@ static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam,
     const size_t unseen = count(exam, checks, is_unseen);
     if (passed > 0 && unseen == 0)
         gp_strbuf_addf(&text, "%s %s: %zu check%s passed",
-                       has_notes ? "no warning" : "no reason found", where, passed,
-                       passed == 1 ? "" : "s");
+                       has_notes      ? "no warning"
+                       : urgent(exam) ? "not among the usual reasons"
+                                      : "no reason found",
+                       where, passed, passed == 1 ? "" : "s");
     else if (unseen == 0)
         gp_strbuf_addf(&text, "not looked for %s: %s", where, no_check_words(exam));
     else
@@ -237,10 +246,8 @@ void gp_look_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
 static const struct gp_finding *find_first(const struct gp_exam *exam,
                                            const struct gp_known_errors *errors)
 {
-    const struct gp_finding *first = exam ? gp_exam_first(exam) : NULL;
-    if (!first || first->can_wait)
-        return NULL;
-    for (size_t i = 0; i < errors->count; i++)
+    const struct gp_finding *first = exam ? urgent(exam) : NULL;
+    for (size_t i = 0; first && i < errors->count; i++)
         if (has_cause(exam, &errors->all[i]) || is_logged(first, &errors->all[i].explanation))
             return NULL;
     return first;
