@@ -156,6 +156,8 @@ def read_entry(entry, items, path, is_code):
     for key in ONE:
         if texts[key]:
             entry.values[key] = texts[key][0][1]
+    for key in "look", "found":  # a list that goes on in the next line
+        entry.values[key] = entry.values[key].replace(" ", "")
     flags = {"any_case": bool(texts["case"]), "is_generic": bool(texts["generic"])}
     entry.patterns += [Pattern(entry, pieces_of(v, where), **flags) for where, v in texts["match"]]
     entry.unless += [Pattern(entry, pieces_of(v, where), any_case=flags["any_case"])
