@@ -212,7 +212,7 @@ static bool memory_topic(struct gp_arena *arena, const char *what, uint64_t numb
 /* Exit statuses of shells, timeout(1) and gpulse run, and what a shell prints for them. */
 static const struct exit_row {
     unsigned status;
-    const char *line, *words, *advice, *maybe;
+    const char *line, *words, *advice, *maybe, *look;
 } exits[] = {
     {69, "", "gpulse run: too few GPUs are free", "wait for them: gpulse run --wait"},
     {75, "", "gpulse run: --wait ran out before GPUs were free", "see gpulse queue"},
@@ -226,12 +226,13 @@ static const struct exit_row {
     {132, "Illegal instruction", "killed by SIGILL: the CPU refused an instruction",
      "update that program; if the CPU lacks what it uses: a build for this CPU",
      "the CPU lacks an instruction that the build uses (AVX, AVX2, AVX-512); or a check in the "
-     "program failed; or NumPy 1.19.5 runs on a Jetson (OPENBLAS_CORETYPE=ARMV8 helps)"},
+     "program failed; or NumPy 1.19.5 runs on a Jetson (OPENBLAS_CORETYPE=ARMV8 helps)",
+     "hardware.cpu"},
     {134, "Aborted", "killed by SIGABRT: it aborted itself, after a failed assertion or an error",
      "the lines before it give the reason"},
     {135, "Bus error", "killed by SIGBUS: memory that it has mapped is not there",
      "look at df /dev/shm; in a container, raise --shm-size",
-     "/dev/shm is full; or a mapped file became shorter, or lies on a full disk"},
+     "/dev/shm is full; or a mapped file became shorter, or lies on a full disk", "system.shm"},
     {136, "Floating point exception", "killed by SIGFPE: an integer division by zero",
      "run it in a debugger"},
     {137, "Killed", "killed by SIGKILL", "see journalctl -k for the OOM killer",
@@ -254,6 +255,7 @@ static void explain_exit(struct gp_arena *arena, const struct exit_row *row,
     ret->words = row->words;
     ret->maybe = row->maybe ? row->maybe : "";
     ret->advice = row->advice;
+    ret->look = row->look ? row->look : "";
     ret->source = row->status < 80 ? "gpulse" : "POSIX shells";
 }
 
