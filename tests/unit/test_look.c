@@ -37,7 +37,8 @@ static void set_up(struct gp_finding first, struct gp_finding second, const char
     exam.machine.gpu_count = 1;
     errors.count = 1;
     errors.all[0] = (struct gp_known_error){
-        .line = line, .explanation = {.words = "it did not start", .look = look}};
+        .line = line,
+        .explanation = {.title = "kernel", .words = "it did not start", .look = look}};
 }
 
 static const char *said(void)
@@ -105,13 +106,30 @@ static void a_problem_with_other_evidence_is_not_here(void **state)
            "driver.loaded");
     cites("RmInitAdapter"); /* too short to tell */
     assert_null(strstr(said(), "here   python.torch"));
-    assert_non_null(strstr(said(), "here   no reason found on this machine: 1 check passed"));
+    assert_non_null(strstr(said(), "here   not among the usual reasons on this machine: 1 check"));
     assert_non_null(strstr(said(), "doctor python.torch: a build\n"));
     assert_null(strstr(said(), "sudo mend")); /* of a mere warning */
     findings[1].verdict = GP_VERDICT_FAIL;
     assert_non_null(strstr(said(), "sudo mend"));
     findings[1].can_wait = true;
     assert_null(strstr(said(), "doctor python.torch"));
+    assert_non_null(strstr(said(), "here   no reason found on this machine: 1 check passed"));
+}
+
+static void a_problem_of_another_package_is_not_here(void **state)
+{
+    (void)state;
+    set_up(finding(TORCH, GP_VERDICT_FAIL, "flash-attn in /venv is for another PyTorch"),
+           finding(TORCH, GP_VERDICT_FAIL, "/venv has two of onnxruntime"), "python.torch");
+    assert_non_null(strstr(said(), "flash-attn in")); /* the line names neither */
+    assert_non_null(strstr(said(), "two of onnxruntime"));
+    errors.all[0].line = "ImportError: /venv/flash_attn_2_cuda.so: undefined symbol: _ZN3c10";
+    assert_non_null(strstr(said(), "flash-attn in"));
+    assert_null(strstr(said(), "two of onnxruntime"));
+    errors.all[0].line = "The requested API version is not available";
+    errors.all[0].explanation.title = "ONNX Runtime";
+    assert_null(strstr(said(), "flash-attn in"));
+    assert_non_null(strstr(said(), "two of onnxruntime"));
 }
 
 static void the_log_that_has_the_line_is_no_reason_for_it(void **state)
@@ -121,7 +139,7 @@ static void the_log_that_has_the_line_is_no_reason_for_it(void **state)
            finding(KNOWN, GP_VERDICT_FAIL, "it did not start (logged 2 times)"), "driver.loaded");
     cites(line);
     assert_non_null(strstr(
-        said(), "here   no reason found on this machine, which has logged this error: 1 check"));
+        said(), "here   not among the usual reasons on this machine, which has logged this error"));
     assert_null(strstr(said(), "log.known"));
 }
 
@@ -133,6 +151,7 @@ int main(void)
         cmocka_unit_test(another_consequence_comes_then),
         cmocka_unit_test(a_problem_that_shows_the_very_line_is_here),
         cmocka_unit_test(a_problem_with_other_evidence_is_not_here),
+        cmocka_unit_test(a_problem_of_another_package_is_not_here),
         cmocka_unit_test(the_log_that_has_the_line_is_no_reason_for_it),
     };
     return cmocka_run_group_tests_name("look", tests, NULL, NULL);

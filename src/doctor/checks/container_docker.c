@@ -49,7 +49,7 @@ static bool report_unread(struct gp_exam *exam, const char *config)
                    "docker has not read its configuration since NVIDIA's runtime was added");
     gp_exam_evidence(exam, said->where, "%s", said->text);
     gp_exam_evidence(exam, config, "has a runtime called nvidia");
-    gp_exam_why(exam, "docker reads that file when it starts, or is told to.");
+    gp_exam_why(exam, "docker reads that file only when it starts or is reloaded.");
     gp_exam_command(exam, "has docker read it, and leaves containers running",
                     "sudo systemctl reload docker");
     gp_exam_advice(exam, "if docker info still does not list the runtime: sudo systemctl restart "

@@ -6,6 +6,7 @@
 #include "doctor/explain/log_errors.h"
 #include "doctor/report.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { LABEL = 7 };
@@ -73,6 +74,48 @@ static bool is_shown(const struct gp_finding *f, const struct gp_explanation *ex
                               gp_exam_is_listed(explanation->found, f->check->id) && is_cause(f)));
 }
 
+/* Whether the text has the word, in any case, and whatever marks either has between letters: pip
+ * writes "flash-attn", Python "flash_attn". */
+static bool has_word(const char *text, const char *word, size_t n)
+{
+    for (; *text; text++) {
+        size_t i = 0;
+        for (const char *at = text; i < n && *at; at++) {
+            i += strchr("-_ ", word[i]) != NULL;
+            if (i < n && tolower((unsigned char)*at) == tolower((unsigned char)word[i]))
+                i++;
+            else if (at == text || !strchr("-_ ", *at))
+                break;
+        }
+        if (i >= n)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the error is about what the finding's first word names, a package, or the finding about
+ * the program that has printed the line. */
+static bool is_named(const struct gp_finding *f, const struct gp_known_error *known)
+{
+    enum { SHORTEST = 3 };
+    const char *title = known->explanation.title;
+    size_t n = strcspn(f->summary, " /"), length = strlen(title); /* 0: it is a path */
+    return (n >= SHORTEST && known->line && has_word(known->line, f->summary, n)) ||
+           (n >= SHORTEST && has_word(title, f->summary, n)) ||
+           (length >= SHORTEST && has_word(f->summary, title, length));
+}
+
+/* Some checks are about many packages: where a finding is about that of the line, those about
+ * others are not. */
+static bool is_of_another(const struct gp_exam *exam, const struct gp_finding *finding,
+                          const struct gp_known_error *known)
+{
+    bool has_own = false;
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        has_own = has_own || (f->check == finding->check && is_problem(f) && is_named(f, known));
+    return has_own && !is_named(finding, known);
+}
+
 /* A failure from which something follows that is shown, or was not looked at for it. */
 static bool is_root(const struct gp_exam *exam, const struct gp_finding *root,
                     const struct gp_explanation *explanation)
@@ -108,7 +151,8 @@ static bool is_cause_of(const struct gp_exam *exam, const struct gp_finding *f,
                         const struct gp_known_error *known)
 {
     const struct gp_explanation *e = &known->explanation;
-    return ((is_shown(f, e) || is_cited(f, known->line)) && !is_repaired(f)) || is_root(exam, f, e);
+    bool is_shown_here = is_shown(f, e) && !is_of_another(exam, f, known);
+    return ((is_shown_here || is_cited(f, known->line)) && !is_repaired(f)) || is_root(exam, f, e);
 }
 
 static bool has_cause(const struct gp_exam *exam, const struct gp_known_error *known)
