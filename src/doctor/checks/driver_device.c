@@ -5,6 +5,7 @@
 #include "doctor/checks/driver_wish.h"
 #include "doctor/checks/log_show.h"
 #include "doctor/checks/passthrough.h"
+#include "doctor/checks/xorg.h"
 #include "doctor/readers/access.h"
 #include "doctor/readers/gpuset.h"
 #include "doctor/readers/install.h"
@@ -138,6 +139,8 @@ static void report_missing(struct gp_exam *exam, const char *missing, bool is_uv
         gp_exam_evidence(
             exam, "/usr/bin/nvidia-modprobe",
             "missing, or not setuid root (mode 4755); it creates these files for users");
+    if (strstr(missing, "uvm") && !failure && gp_xorg_is_misled(exam))
+        gp_exam_can_wait(exam); /* the screen, and nothing has shown a program with CUDA */
     gp_exam_why(exam, strstr(missing, "uvm") ? "nvidia-smi works without it, but CUDA does not: "
                                                "\"CUDA unknown error\", or no device at all."
                                              : "Without it no program can use the driver.");

@@ -21,11 +21,14 @@ static const char *const folders[] = {"/etc/X11/xorg.conf.d", "/etc/X11/nvidia-x
 
 /* ---- the configuration ---- */
 
-/* A line BusID "PCI:1@0:0:0" of a file: three numbers, all decimal. */
+/* How a line BusID names a GPU. */
+enum form { FORM_DECIMAL, FORM_HEX, FORM_LSPCI };
+
+/* A line BusID "PCI:1@0:0:0" of a file. */
 struct bus_id {
     const char *where, *text;
     unsigned long domain, bus, device, function;
-    bool is_hex; /* it has letters, or only as hexadecimal numbers names a GPU */
+    enum form form; /* FORM_HEX: it has letters, or only as hexadecimal numbers names a GPU */
 };
 
 static bool has_gpu_at(const struct gp_machine *m, const char *address)
@@ -36,23 +39,55 @@ static bool has_gpu_at(const struct gp_machine *m, const char *address)
     return false;
 }
 
-/* Reads the numbers of "PCI:BUS[@DOMAIN]:DEVICE:FUNCTION"; false: it is of another form. */
+/* What follows "PCI:", which may be left out before a digit; NULL: it is on another bus. */
+static const char *pci_part(const char *text)
+{
+    if (strncasecmp(text, "PCI:", 4) == 0 || strncasecmp(text, "AGP:", 4) == 0)
+        text += 4;
+    else if (!isdigit((unsigned char)text[0]))
+        return NULL;
+    return isxdigit((unsigned char)text[0]) ? text : NULL;
+}
+
+/* Reads the numbers of "BUS[@DOMAIN]:DEVICE[:FUNCTION]"; false: it is of another form. */
 static bool read_numbers(const char *text, int base, struct bus_id *id)
 {
     char *end;
-    if (strncasecmp(text, "PCI:", 4) != 0 || !isxdigit((unsigned char)text[4]))
-        return false;
-    id->domain = 0;
-    id->bus = strtoul(text + 4, &end, base);
+    *id = (struct bus_id){.form = base == 10 ? FORM_DECIMAL : FORM_HEX};
+    id->bus = strtoul(text, &end, base);
     if (*end == '@')
         id->domain = strtoul(end + 1, &end, base);
     if (*end != ':' || !isxdigit((unsigned char)end[1]))
         return false;
     id->device = strtoul(end + 1, &end, base);
-    if (*end != ':' || !isxdigit((unsigned char)end[1]))
-        return false;
-    id->function = strtoul(end + 1, &end, base);
+    if (*end == ':' && isxdigit((unsigned char)end[1]))
+        id->function = strtoul(end + 1, &end, base);
     return *end == '"';
+}
+
+/* Reads "[DOMAIN:]BUS:DEVICE.FUNCTION", as lspci writes it, or with a domain and ":FUNCTION", as
+ * nobody does. Xorg takes neither. */
+static bool read_lspci(const char *text, struct bus_id *id)
+{
+    unsigned long numbers[4];
+    char *end = NULL, last = ':';
+    size_t n = 0;
+    for (; n < GP_ARRAY_LEN(numbers) && isxdigit((unsigned char)*text); text = end + 1) {
+        numbers[n++] = strtoul(text, &end, 16);
+        if (*end == '"')
+            break;
+        if (last == '.' || (*end != ':' && *end != '.'))
+            return false;
+        last = *end;
+    }
+    if (n < 3 || *end != '"' || (n == 3 && last != '.'))
+        return false;
+    *id = (struct bus_id){.domain = n == 4 ? numbers[0] : 0,
+                          .bus = numbers[n - 3],
+                          .device = numbers[n - 2],
+                          .function = numbers[n - 1],
+                          .form = FORM_LSPCI};
+    return true;
 }
 
 static const char *address_of(struct gp_exam *exam, const struct bus_id *id)
@@ -61,21 +96,25 @@ static const char *address_of(struct gp_exam *exam, const struct bus_id *id)
                         id->function);
 }
 
-/* Whether the line names a GPU that does not exist; its meaning is then in `ret`. */
+/* Whether the line names a GPU that does not exist, or in a form that Xorg cannot read; its meaning
+ * is then in `ret`. */
 static bool is_wrong(struct gp_exam *exam, const char *line, struct bus_id *ret)
 {
     const char *quote = strchr(line, '"');
     line += strspn(line, " \t");
-    if (strncasecmp(line, "BusID", 5) != 0 || !quote)
+    const char *text = strncasecmp(line, "BusID", 5) == 0 && quote ? pci_part(quote + 1) : NULL;
+    if (!text)
         return false;
-    struct bus_id decimal = {0}, hex = {0};
-    bool is_decimal = read_numbers(quote + 1, 10, &decimal);
+    struct bus_id decimal, hex;
+    if (read_lspci(text, ret))
+        return true;
+    bool is_decimal = read_numbers(text, 10, &decimal);
     if (is_decimal && has_gpu_at(&exam->machine, address_of(exam, &decimal)))
         return false;
-    bool is_hex = read_numbers(quote + 1, 16, &hex);
-    hex.is_hex = is_hex && has_gpu_at(&exam->machine, address_of(exam, &hex));
-    *ret = hex.is_hex ? hex : decimal;
-    return hex.is_hex || is_decimal;
+    bool is_hex =
+        read_numbers(text, 16, &hex) && has_gpu_at(&exam->machine, address_of(exam, &hex));
+    *ret = is_hex ? hex : decimal;
+    return is_hex || is_decimal;
 }
 
 static bool find_in_file(struct gp_exam *exam, const char *path, struct bus_id *ret)
@@ -122,24 +161,41 @@ static bool find_wrong(struct gp_exam *exam, struct bus_id *ret)
     return false;
 }
 
-static void report_bus_id(struct gp_exam *exam, const struct bus_id *id)
+/* A form that Xorg reads, with the domain where it is not 0. */
+static const char *words_for_xorg(struct gp_exam *exam, const struct bus_id *id)
 {
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   id->is_hex ? "Xorg's configuration names the GPU by a hexadecimal bus id"
-                              : "Xorg's configuration names a GPU that does not exist");
+    const char *domain = id->domain > 0 ? gp_exam_text(exam, "@%lu", id->domain) : "";
+    return gp_exam_text(exam, "PCI:%lu%s:%lu:%lu", id->bus, domain, id->device, id->function);
+}
+
+static void report_bus_id(struct gp_exam *exam, const struct bus_id *id, bool is_failed)
+{
+    static const char *const words[] = {"Xorg's configuration names a GPU that does not exist",
+                                        "Xorg's configuration names the GPU by a hexadecimal bus "
+                                        "id",
+                                        "Xorg's configuration names the GPU by a bus id that Xorg "
+                                        "cannot read"};
+    bool is_there = has_gpu_at(&exam->machine, address_of(exam, id));
+    gp_exam_report(exam, is_failed ? GP_VERDICT_FAIL : GP_VERDICT_WARN, "%s", words[id->form]);
     gp_exam_evidence(exam, id->where, "%s", id->text);
-    if (id->is_hex) {
+    if (!is_there)
+        gp_exam_evidence(exam, "/sys/bus/pci/devices", "no GPU at %s", address_of(exam, id));
+    if (id->form == FORM_DECIMAL)
+        gp_exam_why(exam, "A card was moved or removed, or the firmware counts the buses "
+                          "differently now; Xorg then ends with \"no screens found\".");
+    else if (id->form == FORM_HEX)
         gp_exam_why(exam, "lspci shows hexadecimal numbers, Xorg reads decimal ones: it finds no "
                           "such device, and ends with \"no screens found\".");
-        gp_exam_advice(exam, "write BusID \"PCI:%lu:%lu:%lu\" there, for %s", id->bus, id->device,
-                       id->function, address_of(exam, id));
-        return;
-    }
-    gp_exam_evidence(exam, "/sys/bus/pci/devices", "no GPU at %s", address_of(exam, id));
-    gp_exam_why(exam, "A card was moved or removed, or the firmware counts the buses differently "
-                      "now; Xorg then ends with \"no screens found\".");
-    gp_exam_advice(exam, "correct the line, in decimal numbers, or remove it: with one GPU Xorg "
-                         "needs none");
+    else
+        gp_exam_why(exam, "lspci writes BUS:DEVICE.FUNCTION in hexadecimal numbers, Xorg reads "
+                          "PCI:BUS:DEVICE:FUNCTION in decimal ones: it finds no such device, and "
+                          "ends with \"no screens found\".");
+    if (is_there)
+        gp_exam_advice(exam, "write BusID \"%s\" there, for %s", words_for_xorg(exam, id),
+                       address_of(exam, id));
+    else
+        gp_exam_advice(exam, "correct the line, in decimal numbers, or remove it: with one GPU "
+                             "Xorg needs none");
 }
 
 /* NVIDIA's driver for X leaves external GPUs alone unless its section allows them. */
@@ -279,6 +335,20 @@ static void report_failure(struct gp_exam *exam, const struct gp_explanation *fa
     gp_exam_advice(exam, "%s", failure->advice);
 }
 
+/* Whether it is the error of a configuration that fits no GPU. */
+static bool is_without_gpu(const struct gp_explanation *failure)
+{
+    return strcmp(failure->id, "x.no-devices") == 0 || strcmp(failure->id, "x.no-screens") == 0;
+}
+
+bool gp_xorg_is_misled(struct gp_exam *exam)
+{
+    struct bus_id id;
+    struct gp_explanation failure;
+    const char *where;
+    return find_wrong(exam, &id) && find_log(exam, &failure, &where) && is_without_gpu(&failure);
+}
+
 void gp_xorg_check(struct gp_exam *exam)
 {
     struct bus_id id;
@@ -287,7 +357,7 @@ void gp_xorg_check(struct gp_exam *exam)
     bool is_failed = find_log(exam, &failure, &where);
     bool is_wrong_id = find_wrong(exam, &id);
     if (is_wrong_id)
-        report_bus_id(exam, &id);
+        report_bus_id(exam, &id, is_failed && is_without_gpu(&failure));
     if (is_wrong_id || gp_xorg_check_devices(exam)) {
         if (is_failed)
             gp_exam_evidence(exam, where, "%s", failure.details);

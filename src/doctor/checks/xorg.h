@@ -6,6 +6,9 @@
 
 struct gp_exam;
 
+/* xorg.c: whether the configuration misnames the GPU, so that Xorg did not start. */
+bool gp_xorg_is_misled(struct gp_exam *exam);
+
 /* xorg_device.c: whether a section "Device" is there. */
 bool gp_xorg_has_devices(struct gp_exam *exam);
 /* Whether the configuration has the desktop drawn on NVIDIA's GPU, though there are others. */
