@@ -40,8 +40,9 @@ void gp_driver_check_packages(struct gp_exam *exam);
 void gp_driver_check_module(struct gp_exam *exam);
 
 /* driver_forgotten.c */
-/* Reports the module's source that DKMS does not know; false: it knows it, or there is none. */
-bool gp_driver_report_forgotten(struct gp_exam *exam);
+/* Reports the module's source that DKMS does not know; false: it knows it, or there is none.
+ * `ret_is_new`: its remedy may bring a newer kernel. */
+bool gp_driver_report_forgotten(struct gp_exam *exam, bool *ret_is_new);
 
 /* driver_block.c: what prevents loading the module */
 void gp_driver_check_blacklist(struct gp_exam *exam);

@@ -65,7 +65,36 @@ static bool is_for_dkms(const struct gp_install *in)
     return in->package_count == 0;
 }
 
-bool gp_driver_report_forgotten(struct gp_exam *exam)
+/* Arch's hook adds the source and builds it, but only for kernels whose headers are there. */
+static void report_without_headers(struct gp_exam *exam, const struct tree *tree,
+                                   const char *headers)
+{
+    static const char log[] = "/var/log/pacman.log";
+    size_t size = 0, n;
+    const char *text = gp_files_tail(&exam->files, &exam->arena, log, 1 << 20, &size), *line;
+    const char *kernel = exam->machine.kernel, *error = NULL;
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (gp_lines_next(&lines, &line, &n))
+        if (memmem(line, n, kernel, strlen(kernel)) && memmem(line, n, "kernel headers for", 18))
+            error = gp_exam_text(exam, "%.*s", n < 200 ? (int)n : 200, line);
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "kernel %s has no NVIDIA module: without the kernel's headers DKMS did not "
+                   "build it",
+                   kernel);
+    gp_exam_evidence(exam, headers, "missing: the headers of this kernel are not installed");
+    gp_exam_evidence(exam, tree->path, "the source of the module, version %s", tree->version);
+    gp_exam_evidence(exam, registry, "nothing of the driver");
+    if (error)
+        gp_exam_evidence(exam, log, "%s", error);
+    gp_exam_why(exam,
+                "The package brings the source of the module. A hook of pacman builds it, but "
+                "only for kernels whose headers are installed. It runs again when they are.");
+    gp_driver_fix_headers(exam, kernel);
+    if (!gp_driver_has_dkms(exam))
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DKMS, NULL, NULL);
+}
+
+bool gp_driver_report_forgotten(struct gp_exam *exam, bool *ret_is_new)
 {
     const struct gp_install *in = gp_install_of(exam);
     const struct gp_driver_library *library = gp_install_library(in);
@@ -79,6 +108,11 @@ bool gp_driver_report_forgotten(struct gp_exam *exam)
     const char *headers = gp_exam_text(exam, "%s/%s/build", in->modules, kernel);
     bool has_headers = gp_files_exist(&exam->files, headers);
     bool has_dkms = gp_driver_has_dkms(exam);
+    *ret_is_new = !has_headers && exam->machine.distro == GP_DISTRO_ARCH;
+    if (*ret_is_new) {
+        report_without_headers(exam, &tree, headers);
+        return true;
+    }
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "kernel %s has no NVIDIA module: DKMS does not know its source, which is here",
                    kernel);

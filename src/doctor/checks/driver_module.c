@@ -315,6 +315,18 @@ static bool is_prebuilt(enum gp_distro distro)
     return distro == GP_DISTRO_FEDORA || distro == GP_DISTRO_RHEL || distro == GP_DISTRO_SUSE;
 }
 
+static bool report_forgotten(struct gp_exam *exam)
+{
+    bool is_new = false;
+    if (!gp_driver_report_forgotten(exam, &is_new))
+        return false;
+    if (is_new)
+        gp_driver_fix_reboot(exam, "the kernel may have been updated, too");
+    else
+        fix_load(exam);
+    return true;
+}
+
 void gp_driver_check_module(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -335,10 +347,8 @@ void gp_driver_check_module(struct gp_exam *exam)
         report_unlisted(exam, list, file);
         return;
     }
-    if (gp_driver_report_forgotten(exam)) {
-        fix_load(exam);
+    if (report_forgotten(exam))
         return;
-    }
     bool has_any = in->other_kernel[0] || in->source[0] || in->run_trace[0];
     gp_exam_report(exam, GP_VERDICT_FAIL, "kernel %s has no NVIDIA module%s", m->kernel,
                    in->other_kernel[0] ? gp_exam_text(exam, "; %s has one", in->other_kernel) : "");
