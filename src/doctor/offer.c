@@ -47,7 +47,7 @@ static unsigned release_of(const char *codename)
     static const struct {
         const char *codename;
         unsigned release;
-    } names[] = {{"trusty", 14}, {"xenial", 16}, {"bionic", 18}};
+    } names[] = {{"trusty", 14}, {"xenial", 16}, {"bionic", 18}, {"focal", 20}};
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
         if (strcmp(names[i].codename, codename) == 0)
             return names[i].release;
