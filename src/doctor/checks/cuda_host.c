@@ -157,6 +157,10 @@ static void use_compiler(struct gp_exam *exam, const struct gp_toolkit_found *to
         gp_exam_command(exam, "have nvcc use it",
                         "export NVCC_CCBIN=/usr/bin/g++-%s CUDAHOSTCXX=/usr/bin/g++-%s", word,
                         word);
+        gp_exam_advice(exam,
+                       "a build that passes -ccbin itself overrides that; for Makefiles of CUDA's "
+                       "samples: make HOST_COMPILER=/usr/bin/g++-%s",
+                       word);
         return;
     }
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
