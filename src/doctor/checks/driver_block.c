@@ -289,7 +289,11 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
         gp_driver_find_refusal(exam, &where, &text) && (signature != SIGNATURE_PRESENT || key);
     if (!has_no_signature && !key && !is_refused)
         return;
-    gp_exam_report(exam, GP_VERDICT_FAIL, "Secure Boot rejects the NVIDIA module");
+    const char *top;
+    bool is_without_shim = is_on && !has_no_signature && key && !gp_module_keys_are_unused(exam) &&
+                           gp_module_keys_are_without_shim(exam, &top);
+    gp_exam_report(exam, GP_VERDICT_FAIL, "Secure Boot rejects the NVIDIA module%s",
+                   is_without_shim ? ": without shim its key cannot be enrolled" : "");
     if (is_on)
         gp_exam_evidence(exam, secure_boot, "is on");
     if (has_no_signature)
@@ -298,6 +302,10 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
         gp_exam_evidence(exam, where, "%s", text);
     if (key)
         gp_exam_evidence(exam, key, "the firmware does not know the key that signed it");
+    if (is_without_shim) {
+        gp_module_keys_fix_without_shim(exam, top);
+        return;
+    }
     gp_exam_why(exam,
                 "With Secure Boot on, the kernel loads only modules signed with a key that the "
                 "firmware knows; otherwise modprobe reports \"Key was rejected by service\".");

@@ -205,21 +205,25 @@ bool gp_module_keys_are_unused(struct gp_exam *exam)
     return unused_key(exam, &list) != NULL;
 }
 
-/* Whether the system partition can be read, and has no shim. */
-static bool is_without_shim(struct gp_exam *exam)
+/* Whether the system partition can be read, and has no shim: "shimx64.efi", openSUSE's "shim.efi".
+ */
+static bool is_without_shim(struct gp_exam *exam, const char **ret_top)
 {
     static const char *const tops[] = {"/boot/efi/EFI", "/efi/EFI", "/boot/EFI"};
-    bool is_read = false;
+    *ret_top = NULL;
     for (size_t i = 0; i < GP_ARRAY_LEN(tops); i++) {
-        char **names;
+        char **names, **files;
         long n = gp_files_list(&exam->files, &exam->arena, tops[i], &names);
-        for (long k = 0; k < n; k++)
-            if (gp_files_exist(&exam->files,
-                               gp_exam_text(exam, "%s/%s/shimx64.efi", tops[i], names[k])))
-                return false;
-        is_read = is_read || n > 0;
+        for (long k = 0; k < n; k++) {
+            long count = gp_files_list(&exam->files, &exam->arena,
+                                       gp_exam_text(exam, "%s/%s", tops[i], names[k]), &files);
+            for (long f = 0; f < count; f++)
+                if (strncasecmp(files[f], "shim", 4) == 0)
+                    return false;
+        }
+        *ret_top = n > 0 ? tops[i] : *ret_top;
     }
-    return is_read;
+    return *ret_top != NULL;
 }
 
 static void fix_unused_of_shim(struct gp_exam *exam)
@@ -236,7 +240,8 @@ static void fix_unused_of_shim(struct gp_exam *exam)
                              "(Linux 5.18 or newer), such as another one of the distribution");
         return;
     }
-    if (is_without_shim(exam))
+    const char *top;
+    if (is_without_shim(exam, &top))
         gp_exam_advice(exam, "if the firmware starts systemd-boot or a unified kernel image "
                              "itself: install shim, let the firmware start it, and install what "
                              "it started before as shim's grubx64.efi; only shim has keys put into "
@@ -267,6 +272,45 @@ bool gp_module_keys_fix_unused(struct gp_exam *exam)
                          "kernel of your own: build the key into it (CONFIG_SYSTEM_TRUSTED_KEYS)");
     gp_exam_advice(exam, "or turn Secure Boot off in the firmware settings");
     return true;
+}
+
+/* ---- without shim ---- */
+
+/* Shim leaves these at each boot, an old one only the first; what it may be started as by another
+ * name. */
+bool gp_module_keys_are_without_shim(struct gp_exam *exam, const char **ret_top)
+{
+    static const char loader[] = EFIVARS "LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f",
+                      level[] = EFIVARS "SbatLevelRT" SHIM;
+    return gp_files_exist(&exam->files, loader) && !gp_files_exist(&exam->files, list_path) &&
+           !gp_files_exist(&exam->files, level) && !gp_files_exist(&exam->files, shim_tables) &&
+           is_without_shim(exam, ret_top);
+}
+
+void gp_module_keys_fix_without_shim(struct gp_exam *exam, const char *top)
+{
+    static const char wish[] = EFIVARS "MokNew" SHIM;
+    gp_exam_evidence(exam, top,
+                     "no shim: the firmware starts the boot loader or a unified kernel "
+                     "image itself");
+    gp_exam_evidence(exam, list_path, "missing: shim did not run at this boot");
+    if (gp_files_exist(&exam->files, wish))
+        gp_exam_evidence(exam, wish, "an enrollment of mokutil, which nothing carries out");
+    gp_exam_why(exam, "Keys of mokutil are read by shim alone. Without it no blue screen asks for "
+                      "them, and the kernel gets only the firmware's own keys.");
+    gp_exam_advice(exam, "turn Secure Boot off in the firmware settings");
+    gp_exam_advice(exam,
+                   "or have the firmware start shim again, with the boot loader that the "
+                   "distribution has signed for it%s; then run gpulse doctor again, which "
+                   "shows how to enroll the key",
+                   exam->machine.distro == GP_DISTRO_FEDORA
+                       ? " (sudo dnf install shim-x64 grub2-efi-x64)"
+                       : "");
+    if (!is_machine_only(&exam->machine))
+        gp_exam_advice(exam,
+                       "or, with Secure Boot keys of your own: add the certificate that signs "
+                       "the modules to the firmware's list db, which this distribution's "
+                       "kernel uses for modules, too");
 }
 
 /* ---- how to enroll them ---- */

@@ -17,6 +17,11 @@ bool gp_module_keys_are_unused(struct gp_exam *exam);
 /* Adds how to have the kernel trust such a key; false: it is none. */
 bool gp_module_keys_fix_unused(struct gp_exam *exam);
 
+/* Whether this boot went without shim, by systemd-boot or its stub, and which folder has none, so
+ * that no key can be enrolled. */
+bool gp_module_keys_are_without_shim(struct gp_exam *exam, const char **ret_top);
+void gp_module_keys_fix_without_shim(struct gp_exam *exam, const char *top);
+
 /* Adds how to enroll the key of NVIDIA's module. */
 void gp_module_keys_enroll(struct gp_exam *exam);
 
