@@ -6,6 +6,7 @@
 #include "doctor/exam.h"
 #include "doctor/readers/packages.h"
 #include "doctor/readers/searchpath.h"
+#include "doctor/version.h"
 
 #include <errno.h>
 #include <string.h>
@@ -309,12 +310,89 @@ static const char *file_with_option(struct gp_exam *exam, const char *option)
     return NULL;
 }
 
+/* The releases that know what kernels have changed since for fbdev: nvidia_drm of an older one is
+ * built without it. Branch 550 got the first change, too. */
+static const struct {
+    const char *kernel, *fixed;
+} fbdev_changes[] = {{"6.13", "570.86.16"}, {"6.11", "565.57.01"}};
+
+static const char *fixed_release(const struct gp_machine *m)
+{
+    static const char fixed_of_550[] = "550.135";
+    enum { FIRST_WITH_FBDEV = 545 };
+    for (size_t i = 0; i < GP_ARRAY_LEN(fbdev_changes); i++) {
+        if (gp_version_compare(m->kernel, fbdev_changes[i].kernel) < 0)
+            continue;
+        bool is_known = gp_version_compare(m->driver, fbdev_changes[i].fixed) >= 0 ||
+                        (i == 1 && gp_version_major(m->driver) == 550 &&
+                         gp_version_compare(m->driver, fixed_of_550) >= 0);
+        return is_known || gp_version_major(m->driver) < FIRST_WITH_FBDEV ? NULL
+                                                                          : fbdev_changes[i].fixed;
+    }
+    return NULL;
+}
+
+/* What sets fbdev=1; NULL: nothing does. */
+static const char *place_of_fbdev(struct gp_exam *exam)
+{
+    static const char command_line[] = "/proc/cmdline";
+    char line[4096];
+    if (gp_files_line(&exam->files, command_line, line, sizeof(line)) &&
+        strstr(line, "drm.fbdev=1"))
+        return command_line;
+    return file_with_option(exam, "fbdev=1");
+}
+
+/* fbdev=1 is set, and nvidia_drm does not know it. */
+static bool report_without_fbdev(struct gp_exam *exam)
+{
+    static const char framebuffers[] = "/proc/fb";
+    const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
+    const char *place = place_of_fbdev(exam), *fixed = fixed_release(&exam->machine);
+    char modes[8], first[64];
+    if (!place || !fixed || gp_files_exist(&exam->files, fbdev_path) ||
+        !gp_files_line(&exam->files, "/sys/module/nvidia_drm/parameters/modeset", modes,
+                       sizeof(modes)) ||
+        modes[0] != 'Y' || !gp_driver_shows_screen(&exam->machine) ||
+        !gp_files_line(&exam->files, framebuffers, first, sizeof(first)) ||
+        !strstr(first, "simpledrm"))
+        return false;
+    gp_exam_report(exam, type && strcmp(type, "x11") == 0 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "the firmware's framebuffer stays as an invisible second screen: nvidia_drm %s "
+                   "has no fbdev on this kernel",
+                   exam->machine.driver);
+    gp_exam_evidence(exam, place, "fbdev=1");
+    gp_exam_evidence(exam, fbdev_path, "missing: the module was built without it");
+    gp_exam_evidence(exam, framebuffers, "%s", first);
+    gp_exam_why(exam,
+                "The kernel changed its interface for fbdev in 6.11, and again in 6.13. This "
+                "release is older than the change: the kernel logs \"unknown parameter 'fbdev' "
+                "ignored\". Compositors of Wayland use the firmware's screen, too: they crash, or "
+                "the desktop is slow or stays black.");
+    if (exam->machine.distro == GP_DISTRO_ARCH)
+        gp_driver_fix_update(exam);
+    else
+        gp_driver_fix_at_least(exam, fixed);
+    gp_driver_fix_reboot(exam, "");
+    gp_exam_advice(exam,
+                   "or boot an older kernel, from before %s, or one whose package of this driver "
+                   "has a patch for it",
+                   strcmp(fixed, fbdev_changes[0].fixed) == 0 &&
+                           gp_version_major(exam->machine.driver) >= 565
+                       ? fbdev_changes[0].kernel
+                       : fbdev_changes[1].kernel);
+    gp_exam_link(exam, "https://github.com/NVIDIA/open-gpu-kernel-modules/pull/692");
+    return true;
+}
+
 /* Without fbdev=1, which older drivers have off, nvidia_drm may leave the firmware's
  * framebuffer: a screen that nobody sees. Whoever has turned it off knows why. */
 void gp_driver_check_framebuffer(struct gp_exam *exam)
 {
     char modes[8], own[8], line[4096];
     const char *firmware, *monitor, *may;
+    if (report_without_fbdev(exam))
+        return;
     bool is_off = gp_files_line(&exam->files, "/sys/module/nvidia_drm/parameters/modeset", modes,
                                 sizeof(modes)) &&
                   gp_files_line(&exam->files, fbdev_path, own, sizeof(own)) && modes[0] == 'Y' &&
