@@ -92,6 +92,8 @@ bool gp_container_report_legacy(struct gp_exam *exam, const struct gp_log_known 
 /* container_release.c: an engine of a release that breaks GPUs */
 bool gp_container_has_faulty_release(struct gp_exam *exam);
 void gp_container_check_release(struct gp_exam *exam);
+/* Proposes the last release of the toolkit with which docker without root was reported to work. */
+void gp_container_go_back(struct gp_exam *exam);
 
 /* container_compose.c: whether compose knows what its files ask for */
 bool gp_container_has_compose(struct gp_exam *exam);
@@ -119,7 +121,21 @@ bool gp_container_report_unprivileged(struct gp_exam *exam, const char *service,
  * reports; false: no sign of that. */
 bool gp_container_report_called(struct gp_exam *exam, const char *service);
 
+/* container_operator.c: the GPU Operator's toolkit, and a configuration of containerd that
+ * something else writes, too. Whether the GPUs are described for CDI, so that pods need no runtime.
+ */
+bool gp_container_has_described(struct gp_exam *exam);
+/* Reports that this configuration does not name the Operator's runtime; true: that is so, or the
+ * Operator needs none. */
+bool gp_container_report_overwritten(struct gp_exam *exam, const char *path, const char *text);
+/* Reports that the template of this configuration of k3s or RKE2 has only what the Operator wrote;
+ * false: it has more, or there is none. */
+bool gp_container_report_template(struct gp_exam *exam, const char *config, const char *service);
+
 /* container_kubernetes.c: a node's container engine */
+/* Begins the finding that pods get no GPU: "NVIDIA Container Toolkit is installed, but ENGINE". */
+void gp_container_report_lacking(struct gp_exam *exam, const char *engine, const char *path,
+                                 const char *seen);
 bool gp_container_has_kubelet(struct gp_exam *exam);
 void gp_container_check_kubelet(struct gp_exam *exam);
 bool gp_container_has_crio(struct gp_exam *exam);

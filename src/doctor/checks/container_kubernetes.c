@@ -110,7 +110,8 @@ bool gp_container_has_kubelet(struct gp_exam *exam)
             gp_files_exist(&exam->files, MICROK8S_CONFIG));
 }
 
-static void report(struct gp_exam *exam, const char *engine, const char *path, const char *seen)
+void gp_container_report_lacking(struct gp_exam *exam, const char *engine, const char *path,
+                                 const char *seen)
 {
     gp_exam_report(exam, GP_VERDICT_WARN, "NVIDIA Container Toolkit is installed, but %s", engine);
     gp_exam_evidence(exam, path, "%s", seen);
@@ -186,26 +187,11 @@ static void propose_default(struct gp_exam *exam, const char *service)
                    service);
 }
 
-/* The device plugin or the GPU Operator describes the GPUs for CDI, as the Operator does by default
- * from 25.10 on: pods get them without a class. */
-static bool has_described(struct gp_exam *exam)
-{
-    static const char *const folders[] = {"/var/run/cdi", "/run/cdi"};
-    char **names;
-    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
-        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
-        for (long i = 0; i < n; i++)
-            if (strstr(names[i], "nvidia.com-gpu"))
-                return true;
-    }
-    return false;
-}
-
 /* The GPU Operator wrote into the file that k3s and RKE2 generate, in place of its template. */
 static void report_generated(struct gp_exam *exam, const char *path, const char *service)
 {
     const char *template = gp_exam_text(exam, "%s.tmpl", path);
-    if (gp_files_exist(&exam->files, template) || has_described(exam))
+    if (gp_files_exist(&exam->files, template) || gp_container_has_described(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_INFO, "pods get a GPU only with runtimeClassName: nvidia");
     gp_exam_evidence(exam, path, "a runtime is called nvidia; it is not the default one");
@@ -226,7 +212,7 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
     const char *name = value ? value : shim ? shim : "runc";
     bool is_operator = gp_files_exist(&exam->files, "/usr/local/nvidia/toolkit");
     bool is_default = is_nvidia(exam, text, name);
-    if (!is_operator && !has_plugin(exam) && !has_described(exam) &&
+    if (!is_operator && !has_plugin(exam) && !gp_container_has_described(exam) &&
         (gp_container_report_plugin(exam, service, is_default) ||
          gp_container_report_unprivileged(exam, service, is_default)))
         return;
@@ -236,9 +222,10 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
         report_generated(exam, path, service);
     if (is_operator || has_plugin(exam) || gp_container_report_called(exam, service))
         return;
-    report(exam, "Kubernetes' containers do not get its runtime by default", path,
-           gp_exam_text(exam, "a runtime is called nvidia; the default is %s%s", name,
-                        value ? "" : ", because default_runtime_name is not set"));
+    gp_container_report_lacking(
+        exam, "Kubernetes' containers do not get its runtime by default", path,
+        gp_exam_text(exam, "a runtime is called nvidia; the default is %s%s", name,
+                     value ? "" : ", because default_runtime_name is not set"));
     gp_exam_evidence(exam, "/var/lib/kubelet/device-plugins", "no socket of NVIDIA's plugin");
     if (service) {
         gp_exam_advice(exam, "give the device plugin and the pods that use GPUs runtimeClassName: "
@@ -261,8 +248,9 @@ static void check_docker(struct gp_exam *exam)
                    gp_container_report_unprivileged(exam, NULL, true));
         return;
     }
-    report(exam, "Kubernetes' containers do not get its runtime from docker", path,
-           gp_files_exist(&exam->files, path) ? "default-runtime is not nvidia" : "missing");
+    gp_container_report_lacking(
+        exam, "Kubernetes' containers do not get its runtime from docker", path,
+        gp_files_exist(&exam->files, path) ? "default-runtime is not nvidia" : "missing");
     if (gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk"))
         gp_exam_command(exam, "make it docker's default",
                         "sudo nvidia-ctk runtime configure --runtime=docker --set-as-default");
@@ -344,7 +332,8 @@ static bool report_runtime(struct gp_exam *exam, const char *path, const char *t
 static void check_bundled(struct gp_exam *exam, const char *config, const char *service)
 {
     const char *text = text_of(exam, config);
-    if (!text || report_runtime(exam, config, text, service))
+    if (!text || gp_container_report_template(exam, config, service) ||
+        report_runtime(exam, config, text, service))
         return;
     if (strstr(text, "nvidia")) {
         check_default(exam, config, text, service);
@@ -352,7 +341,8 @@ static void check_bundled(struct gp_exam *exam, const char *config, const char *
     }
     if (gp_container_lacks_socket(exam)) /* the Operator's toolkit has not come so far */
         return;
-    report(exam, "k3s or RKE2 has not found it", config, "no runtime is called nvidia");
+    gp_container_report_lacking(exam, "k3s or RKE2 has not found it", config,
+                                "no runtime is called nvidia");
     gp_exam_command(exam, "it looks for the toolkit when it starts", "sudo systemctl restart '%s*'",
                     service);
 }
@@ -404,8 +394,9 @@ static const char *drop_ins(struct gp_exam *exam, const char *folder)
 /* containerd adds only the files that "imports" names. */
 static void report_import(struct gp_exam *exam, const char *folder, const char *text)
 {
-    report(exam, "containerd does not read the file that names its runtime", containerd_path,
-           gp_exam_text(exam, "imports is without %s/*.toml", folder));
+    gp_container_report_lacking(exam, "containerd does not read the file that names its runtime",
+                                containerd_path,
+                                gp_exam_text(exam, "imports is without %s/*.toml", folder));
     gp_exam_evidence(exam, folder, "has a runtime that is called nvidia");
     if (strstr(text, "\nimports") && !strstr(text, "\nimports = []"))
         gp_exam_advice(exam, "add \"%s/*.toml\" to the list imports in %s", folder,
@@ -416,33 +407,6 @@ static void report_import(struct gp_exam *exam, const char *folder, const char *
                         "'/^imports *=/d' %s",
                         folder, containerd_path);
     gp_exam_command(exam, "", "sudo systemctl restart containerd");
-}
-
-/* The Operator's toolkit had named its runtime there, and something has written the file again.
- * Kubespray does so on each run. True: that is so, or the Operator needs no runtime, or is gone.
- */
-static bool report_overwritten(struct gp_exam *exam, const char *text)
-{
-    if (!text || !gp_files_exist(&exam->files, OPERATOR_FOLDER "/nvidia-container-runtime") ||
-        gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk"))
-        return false;
-    const struct gp_log_known *refused = gp_log_known_of(exam, "k8s.no-nvidia-runtime");
-    if (has_described(exam) || !refused)
-        return true;
-    report(exam, "containerd does not know its runtime", containerd_path,
-           "no runtime is called nvidia");
-    gp_exam_evidence(exam, OPERATOR_FOLDER, "the GPU Operator's toolkit");
-    gp_log_show_known(exam, refused);
-    gp_exam_command(
-        exam,
-        "where kubectl is set up: the Operator's toolkit names its runtime at its "
-        "start",
-        "kubectl -n gpu-operator rollout restart ds/nvidia-container-toolkit-daemonset");
-    if (gp_files_exist(&exam->files, "/usr/local/bin/kubelet"))
-        gp_exam_advice(exam, "if Kubespray manages this node: name the runtime in its variable "
-                             "containerd_additional_runtimes, as it writes the file again on each "
-                             "run");
-    return true;
 }
 
 static void check_containerd(struct gp_exam *exam)
@@ -461,12 +425,13 @@ static void check_containerd(struct gp_exam *exam)
         report_import(exam, folder, gp_exam_text(exam, "\n%s", text));
     else if (is_main || is_more)
         check_default(exam, containerd_path, all, NULL);
-    else if (!report_overwritten(exam, text)) {
+    else if (!gp_container_report_overwritten(exam, containerd_path, text)) {
         const char *shim = text ? gp_container_shim_runtime(exam, text) : NULL;
-        report(exam, "containerd does not know its runtime", containerd_path,
-               shim   ? gp_exam_text(exam, "runtime = \"%s\", and none is called nvidia", shim)
-               : text ? "no runtime is called nvidia"
-                      : "missing");
+        gp_container_report_lacking(
+            exam, "containerd does not know its runtime", containerd_path,
+            shim   ? gp_exam_text(exam, "runtime = \"%s\", and none is called nvidia", shim)
+            : text ? "no runtime is called nvidia"
+                   : "missing");
         set_default(exam, "add it to containerd's configuration");
     }
 }
@@ -577,7 +542,8 @@ static void report_crio(struct gp_exam *exam)
     if (!uses_crio(exam) || !gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk") ||
         gp_files_exist(&exam->files, hook) || gp_container_find_cdi(exam))
         return;
-    report(exam, "CRI-O does not know its runtime", "/etc/crio", "no runtime is called nvidia");
+    gp_container_report_lacking(exam, "CRI-O does not know its runtime", "/etc/crio",
+                                "no runtime is called nvidia");
     gp_exam_command(exam, "add it to CRI-O's configuration",
                     "sudo nvidia-ctk runtime configure --runtime=crio --set-as-default");
     gp_exam_command(exam, "", "sudo systemctl restart crio");
