@@ -83,3 +83,30 @@ void gp_container_check_release(struct gp_exam *exam)
                          "of the GPU, can open them");
     gp_exam_link(exam, release->link);
 }
+
+/* ---- the toolkit ---- */
+
+void gp_container_go_back(struct gp_exam *exam)
+{
+    static const char *const names[] = {"nvidia-container-toolkit", "nvidia-container-toolkit-base",
+                                        "libnvidia-container-tools", "libnvidia-container1"};
+    static const char version[] = "1.17.8-1", note[] = "go back, all of its packages together";
+    bool has_apt = gp_machine_has_apt(&exam->machine);
+    const char *list = "", *held = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        list = gp_exam_text(exam, "%s %s%s%s", list, names[i], has_apt ? "=" : "-", version);
+        held = gp_exam_text(exam, "%s %s", held, names[i]);
+    }
+    if (has_apt) {
+        gp_exam_command(exam, note, "sudo apt install --allow-downgrades%s", list);
+        gp_exam_command(exam, "keep it; \"unhold\" ends that", "sudo apt-mark hold%s", held);
+    } else if (exam->machine.distro == GP_DISTRO_FEDORA || exam->machine.distro == GP_DISTRO_RHEL) {
+        gp_exam_command(exam, note, "sudo dnf downgrade%s", list);
+    } else {
+        gp_exam_advice(exam, "go back to %s of the toolkit, all of its packages together", version);
+    }
+    gp_exam_command(exam, "it may stop running containers", "systemctl --user restart docker");
+    gp_exam_advice(exam, "or give containers the GPUs by CDI, which needs no rules: docker run "
+                         "--device nvidia.com/gpu=all in place of --gpus all; or try a newer "
+                         "release of the toolkit");
+}

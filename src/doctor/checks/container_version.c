@@ -212,6 +212,14 @@ static bool is_without_root(struct gp_exam *exam)
     return gp_container_rootless_config(exam) != NULL;
 }
 
+/* Likewise, with the setting for that. */
+static bool is_set_without_root(struct gp_exam *exam)
+{
+    unsigned number = 0;
+    const char *value = gp_container_config_value(exam, "no-cgroups", &number);
+    return is_without_root(exam) && value && strcmp(value, "true") == 0;
+}
+
 /* podman has no other way, unless it is older than this one, and the runtime in this mode. */
 static bool uses_cdi(struct gp_exam *exam)
 {
@@ -220,8 +228,9 @@ static bool uses_cdi(struct gp_exam *exam)
            (is_podman && gp_container_find_cdi(exam) && !gp_container_is_before_cdi(exam));
 }
 
-/* Releases of which the makers say so, where they are used in the way that fails. */
-static const struct {
+/* Releases of which the makers say so, where they are used in the way that fails; or of which users
+ * do (`mended` is NULL): then it is a problem if the log has the failure. */
+static const struct faulty {
     const char *version, *mended, *words, *message, *link;
     bool (*is_hit)(struct gp_exam *exam);
 } faulty[] = {
@@ -237,7 +246,30 @@ static const struct {
     {"1.17.7", "1.17.8", "Enroot's containers with a GPU do not start",
      "It tries to change control groups without root: \"mount error: failed to add device rules\".",
      "https://github.com/NVIDIA/nvidia-container-toolkit/issues/1093", uses_enroot},
+    {"1.18.0", NULL, "containers of docker without root may not start with --gpus",
+     "It tries to change control groups although no-cgroups is set: "
+     "\"bpf_prog_query(BPF_CGROUP_DEVICE) failed: operation not permitted\".",
+     "https://github.com/NVIDIA/nvidia-container-toolkit/issues/1487", is_set_without_root},
 };
+
+static void report_faulty(struct gp_exam *exam, const struct faulty *release, const char *name,
+                          const char *version)
+{
+    const struct gp_log_known *known =
+        release->mended ? NULL : gp_log_known_of(exam, "container.bpf");
+    gp_exam_report(exam, release->mended || known ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "%s: the container toolkit %s has a fault", release->words, release->version);
+    gp_exam_evidence(exam, "package", "%s %s; %s", name, version,
+                     release->mended ? gp_exam_text(exam, "%s fixes it", release->mended)
+                                     : "reported by users, who do not have it with 1.17.8");
+    gp_log_show_known(exam, known);
+    gp_exam_why(exam, "%s", release->message);
+    if (release->mended)
+        gp_container_update_toolkit(exam);
+    else
+        gp_container_go_back(exam);
+    gp_exam_link(exam, release->link);
+}
 
 /* Podman before this one cannot read what the newest toolkits generate: see container.cdi. */
 static void generate_again(struct gp_exam *exam)
@@ -278,12 +310,7 @@ static bool check_release(struct gp_exam *exam, const char *name, const char *ve
     for (size_t i = 0; i < GP_ARRAY_LEN(faulty); i++) {
         if (gp_version_compare(version, faulty[i].version) != 0 || !faulty[i].is_hit(exam))
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "%s: the container toolkit %s has a fault",
-                       faulty[i].words, faulty[i].version);
-        gp_exam_evidence(exam, "package", "%s %s; %s fixes it", name, version, faulty[i].mended);
-        gp_exam_why(exam, "%s", faulty[i].message);
-        gp_container_update_toolkit(exam);
-        gp_exam_link(exam, faulty[i].link);
+        report_faulty(exam, &faulty[i], name, version);
         return true;
     }
     return false;
