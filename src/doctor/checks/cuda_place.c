@@ -76,11 +76,58 @@ static bool report_lost_path(struct gp_exam *exam, const struct gp_toolkit_found
     return true;
 }
 
+/* ---- WSL ---- */
+
+/* The compiler of Windows in PATH, which WSL adds to its own; "": none. */
+static const char *windows_compiler(struct gp_exam *exam)
+{
+    const char *list = gp_machine_variable(&exam->machine, "PATH");
+    char part[GP_PATH_SIZE];
+    while (list && gp_search_path_next(&list, ":", part)) {
+        const char *path = gp_exam_text(exam, "%s/nvcc.exe", part);
+        if (strncmp(part, "/mnt/", 5) == 0 && gp_files_exist(&exam->files, path))
+            return path;
+    }
+    return "";
+}
+
+/* CMake looks for both names of the compiler in PATH before it looks in the toolkit's directory,
+ * and takes that of Windows, whose libraries Linux's programs cannot use. */
+static void report_windows(struct gp_exam *exam, const struct gp_toolkit_found *best)
+{
+    static const char *const variables[] = {"CUDACXX", "CUDAToolkit_ROOT", "CUDA_PATH",
+                                            "CUDA_HOME"};
+    const char *found = exam->machine.is_wsl ? windows_compiler(exam) : "";
+    const char *path = gp_exam_quoted(exam, best->path);
+    for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++)
+        if (gp_machine_variable(&exam->machine, variables[i]))
+            return;
+    if (!found[0] || gp_assignments_reach(exam, "PATH", "nvcc", true))
+        return;
+    bool has_cmake = gp_files_exist(&exam->files, "/usr/bin/cmake");
+    gp_exam_report(exam, has_cmake ? gp_cuda_build_verdict(exam) : GP_VERDICT_INFO,
+                   "builds find the CUDA compiler of Windows, not that of %s", best->path);
+    gp_exam_evidence(exam, "PATH", "no nvcc, but %s", found);
+    gp_exam_evidence(exam, best->source, "CUDA %s (%s)", best->version, best->path);
+    gp_exam_why(exam,
+                "WSL adds the directories of Windows to PATH. CMake takes nvcc.exe from there, "
+                "and finds no CUDA for Linux next to it: the program is built without it.");
+    gp_exam_can_wait(exam);
+    gp_exam_command(exam, "for this shell; also in ~/.bashrc", "export PATH=%s/bin:$PATH", path);
+    gp_exam_advice(exam,
+                   "then build in a new directory: CMakeCache.txt keeps the compiler that was "
+                   "found");
+    gp_exam_advice(exam,
+                   "or keep the directories of Windows out of PATH: appendWindowsPath = false "
+                   "below [interop] in /etc/wsl.conf, then, in Windows, wsl --shutdown");
+}
+
 void gp_check_cuda_place(struct gp_exam *exam)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
     const struct gp_toolkit_found *best = newest(all);
     if (!best || report_lost_link(exam, best) || all->nvcc[0])
         return;
-    (void)report_lost_path(exam, best);
+    if (!report_lost_path(exam, best))
+        report_windows(exam, best);
 }
