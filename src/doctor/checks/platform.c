@@ -338,6 +338,8 @@ static void check_wsl_shadow(struct gp_exam *exam)
                        home, home);
     else if (!strstr(home, "/cuda"))
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_DRIVER, NULL, NULL);
+    if (!exam->machine.container && !strstr(home, "/cuda"))
+        gp_wsl_advise_plain_name(exam);
 }
 
 /* ---- Jetson ---- */

@@ -20,5 +20,7 @@ bool gp_wsl_report_hyperv(struct gp_exam *exam);
 /* wsl_name.c */
 /* Windows' libcuda has a name by which the loader does not find it, and what loads it so. */
 void gp_wsl_report_plain_name(struct gp_exam *exam);
+/* A fix for that name, once a Linux driver that had it is removed. */
+void gp_wsl_advise_plain_name(struct gp_exam *exam);
 
 #endif

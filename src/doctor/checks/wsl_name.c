@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+static const char folder[] = "/usr/lib/wsl/lib", plain[] = "/usr/lib/wsl/lib/libcuda.so";
+
 /* What loads it so in a Python environment, and what follows. */
 struct user {
     const char *name, *version, *effect, *why;
@@ -27,6 +29,16 @@ static bool is_bitsandbytes(const struct gp_pyenv *env, struct user *ret)
                          "optimizers fail. Version 0.43 and newer do not need the name.",
                          env};
     return true;
+}
+
+static bool is_taichi(const struct gp_pyenv *env, struct user *ret)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "taichi");
+    if (package)
+        *ret = (struct user){
+            "Taichi", package->version, "does not find libcuda.so: it loads it without a number",
+            "It then computes on the CPU: \"Arch=[<Arch.cuda>] is not supported\".", env};
+    return package != NULL;
 }
 
 /* Whether a directory to which cuDNN's own search path may lead has the name: a link made by
@@ -69,7 +81,7 @@ static bool find_user(struct gp_exam *exam, struct user *ret)
     for (size_t i = 0; i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         if ((ret->name && !env->is_active) ||
-            (!is_bitsandbytes(env, &user) && !is_cudnn(exam, env, &user)))
+            (!is_bitsandbytes(env, &user) && !is_taichi(env, &user) && !is_cudnn(exam, env, &user)))
             continue;
         *ret = user;
     }
@@ -80,10 +92,10 @@ static bool find_user(struct gp_exam *exam, struct user *ret)
 static bool is_found(struct gp_exam *exam)
 {
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    char folder[GP_PATH_SIZE];
-    while (gp_search_path_next(&list, ":;", folder))
-        if (folder[0] == '/' &&
-            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/libcuda.so", folder)))
+    char named[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ":;", named))
+        if (named[0] == '/' &&
+            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/libcuda.so", named)))
             return true;
     return gp_system_library(exam, "", "libcuda.so") != NULL;
 }
@@ -93,7 +105,6 @@ static bool is_found(struct gp_exam *exam)
  * program. */
 void gp_wsl_report_plain_name(struct gp_exam *exam)
 {
-    static const char folder[] = "/usr/lib/wsl/lib", plain[] = "/usr/lib/wsl/lib/libcuda.so";
     struct gp_ldcache cache;
     struct gp_library library;
     size_t from = 0, from_plain = 0;
@@ -121,4 +132,20 @@ void gp_wsl_report_plain_name(struct gp_exam *exam)
                             : "for such a program",
                     "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", folder);
     gp_exam_link(exam, "https://github.com/microsoft/WSL/issues/8587");
+}
+
+void gp_wsl_advise_plain_name(struct gp_exam *exam)
+{
+    struct user user;
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    if (!gp_files_exist(&exam->files, plain) || (list && strstr(list, folder)))
+        return;
+    gp_exam_command(exam,
+                    find_user(exam, &user)
+                        ? gp_exam_text(exam,
+                                       "then, for %s, which loads libcuda.so without a number: "
+                                       "also in the shell's startup file",
+                                       user.name)
+                        : "then, only for a program that loads libcuda.so without a number",
+                    "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", folder);
 }

@@ -42,6 +42,7 @@ static const char *const wanted[] = {
     "onnxruntime*",
     "vllm",
     "bitsandbytes",
+    "taichi", /* of which a program finds no GPU in WSL */
     "flash-attn*",
     "apex",
     "accelerate",
@@ -55,6 +56,7 @@ static const char *const wanted[] = {
     "cuda-nvrtc",
     "libcublas",
     "cudnn",
+    "libcudnn",
     "triton",
     "paddlepaddle*",
     "faiss-*",
