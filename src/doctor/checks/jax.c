@@ -144,6 +144,39 @@ static bool is_conda_cpu(const struct gp_pyenv *env, const struct gp_pypackage *
     return env->is_active && build && strncmp(build, "-cpu_", 5) == 0;
 }
 
+/* Conda's build with conda's cuDNN in the environment that the user means. No file says which cuDNN
+ * it was compiled with: that passes, but is what XLA's message about it is about. */
+static void note_conda(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *jaxlib = NULL, *cudnn = gp_pyenv_package(env, "libcudnn");
+    for (size_t i = 0; i < env->count; i++)
+        if (env->packages[i].is_conda && strcmp(env->packages[i].name, "jaxlib") == 0)
+            jaxlib = &env->packages[i];
+    const char *build = jaxlib ? strrchr(jaxlib->entry, '-') : NULL;
+    cudnn = cudnn ? cudnn : gp_pyenv_package(env, "cudnn");
+    if (!env->is_active || !cudnn || !cudnn->is_conda || !build ||
+        strncmp(build, "-cuda", 5) != 0 ||
+        strcmp(gp_pyenv_package(env, "jaxlib")->version, jaxlib->version) != 0)
+        return;
+    const char *program = gp_conda_program(exam, env), *prefix = gp_exam_quoted(exam, env->prefix);
+    gp_exam_report(exam, GP_VERDICT_OK,
+                   "conda's jaxlib %s in %s uses conda's cuDNN %s, whose minor version may not be "
+                   "lower than the one that jaxlib was compiled with",
+                   jaxlib->version, env->prefix, cudnn->version);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/conda-meta", env->prefix), "%s, %s",
+                     jaxlib->entry, cudnn->entry);
+    gp_exam_command(exam, "a newer build of jaxlib, for the cuDNN that conda-forge has",
+                    "%s update -p %s -c conda-forge jaxlib", program, prefix);
+    gp_exam_advice(exam,
+                   "if that changes nothing, and the GPU is a Turing or newer: install the cuDNN "
+                   "that the message names as compiled with, or a newer one of the same major "
+                   "version: %s install -p %s -c conda-forge 'libcudnn>=VERSION'",
+                   program, prefix);
+    gp_exam_advice(exam,
+                   "or, in an environment of its own: pip install 'jax[cuda12]', which brings "
+                   "its cuDNN with it");
+}
+
 /* Plugins for two versions of CUDA, which both register themselves. */
 static bool check_plugins(struct gp_exam *exam, const struct gp_pyenv *env)
 {
@@ -272,5 +305,7 @@ void gp_check_jax(struct gp_exam *exam)
             check_libraries(exam, c, &jax);
     }
     gp_cases_report(exam, &nv, cases, count);
+    for (size_t i = 0; i < envs->count && !(exam->last && exam->last->check == exam->check); i++)
+        note_conda(exam, &envs->list[i]);
     gp_cases_report_well(exam, GP_FRAMEWORK_JAX, cases, count);
 }
