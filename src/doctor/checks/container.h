@@ -133,9 +133,6 @@ bool gp_container_report_overwritten(struct gp_exam *exam, const char *path, con
 bool gp_container_report_template(struct gp_exam *exam, const char *config, const char *service);
 
 /* container_kubernetes.c: a node's container engine */
-/* Begins the finding that pods get no GPU: "NVIDIA Container Toolkit is installed, but ENGINE". */
-void gp_container_report_lacking(struct gp_exam *exam, const char *engine, const char *path,
-                                 const char *seen);
 bool gp_container_has_kubelet(struct gp_exam *exam);
 void gp_container_check_kubelet(struct gp_exam *exam);
 bool gp_container_has_crio(struct gp_exam *exam);

@@ -131,6 +131,15 @@ bool gp_container_has_dockershim(struct gp_exam *exam)
     return flags && strstr(flags, "--network-plugin") && !strstr(flags, "--container-runtime");
 }
 
+void gp_container_report_lacking(struct gp_exam *exam, const char *engine, const char *path,
+                                 const char *seen)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN, "NVIDIA Container Toolkit is installed, but %s", engine);
+    gp_exam_evidence(exam, path, "%s", seen);
+    gp_exam_why(exam, "Kubernetes' pods get no GPU: the device plugin finds none, or no runtime "
+                      "for \"nvidia\" is configured.");
+}
+
 /* Systems whose web interface installs the toolkit with the driver, and configures docker. */
 static const struct {
     const char *distro_id, *advice;

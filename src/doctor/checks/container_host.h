@@ -43,6 +43,10 @@ const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_
  * kubeadm names the network only for docker. */
 bool gp_container_has_dockershim(struct gp_exam *exam);
 
+/* Begins the finding that pods get no GPU: "NVIDIA Container Toolkit is installed, but ENGINE". */
+void gp_container_report_lacking(struct gp_exam *exam, const char *engine, const char *path,
+                                 const char *seen);
+
 /* A system whose web interface installs the toolkit with the driver: TrueNAS, Unraid. */
 bool gp_container_is_appliance(const struct gp_exam *exam);
 

@@ -110,15 +110,6 @@ bool gp_container_has_kubelet(struct gp_exam *exam)
             gp_files_exist(&exam->files, MICROK8S_CONFIG));
 }
 
-void gp_container_report_lacking(struct gp_exam *exam, const char *engine, const char *path,
-                                 const char *seen)
-{
-    gp_exam_report(exam, GP_VERDICT_WARN, "NVIDIA Container Toolkit is installed, but %s", engine);
-    gp_exam_evidence(exam, path, "%s", seen);
-    gp_exam_why(exam, "Kubernetes' pods get no GPU: the device plugin finds none, or no runtime "
-                      "for \"nvidia\" is configured.");
-}
-
 /* The device plugin's socket: it has found GPUs, and has registered them with the kubelet. */
 static bool has_plugin(struct gp_exam *exam)
 {

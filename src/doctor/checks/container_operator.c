@@ -2,6 +2,7 @@
  * something else writes, too. */
 #include "doctor/checks/container.h"
 
+#include "doctor/checks/container_host.h"
 #include "doctor/checks/log_show.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/podlogs.h"

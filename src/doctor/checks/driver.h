@@ -177,10 +177,11 @@ void gp_driver_check_xwayland(struct gp_exam *exam);
 
 /* driver_resume.c: whether the loaded driver is set up so that the services and the hook which
  * suspend it by nvidia-sleep.sh are of no use to it, whether or not they are enabled; how to turn
- * them off; and reports a machine that hangs with or without them when it wakes. */
+ * them off; and reports a machine that hangs with them when it wakes, or, true, without a driver
+ * that keeps GPU memory across suspend. */
 bool gp_driver_needs_no_hooks(struct gp_exam *exam);
 void gp_driver_fix_hooks(struct gp_exam *exam);
-void gp_driver_check_resume(struct gp_exam *exam);
+bool gp_driver_check_resume(struct gp_exam *exam);
 
 /* driver_hybrid.c: a part of driver.params, for a screen on another GPU than NVIDIA's. */
 void gp_driver_check_hybrid(struct gp_exam *exam);
@@ -244,8 +245,6 @@ void gp_driver_check_boost(struct gp_exam *exam);
 
 /* driver_power.c */
 void gp_driver_check_power(struct gp_exam *exam);
-/* How to have the driver keep what is in GPU memory across suspend. */
-void gp_driver_keep_memory(struct gp_exam *exam);
 
 /* Reports TLP, if it manages the power of a GPU that bbswitch has turned off; false: it does not.
  */

@@ -272,7 +272,7 @@ static void add_services(struct gp_exam *exam)
         advise_services(exam);
 }
 
-void gp_driver_keep_memory(struct gp_exam *exam)
+static void keep_memory(struct gp_exam *exam)
 {
     if (fix_on_nixos(exam))
         return;
@@ -300,7 +300,7 @@ static bool report_picture(struct gp_exam *exam, const char *path, const char *w
     gp_exam_evidence(exam, path, GP_DRIVER_KEEPS_NONE);
     gp_exam_why(exam, "What the desktop had in the GPU's memory is gone after a suspend: garbled "
                       "windows, a black screen, or a desktop that restarts.");
-    gp_driver_keep_memory(exam);
+    keep_memory(exam);
     gp_driver_fix_reboot(exam, "");
     return true;
 }
@@ -341,7 +341,7 @@ static bool report_desktop(struct gp_exam *exam, const char *path, const char *p
                      "a compositor that does not restore all that was lost");
     gp_exam_why(exam, "After waking up the screen is black but for the pointer, or windows, fonts "
                       "and pictures are blank or garbled, until the session is started again.");
-    gp_driver_keep_memory(exam);
+    keep_memory(exam);
     gp_driver_fix_reboot(exam, "");
     return true;
 }
@@ -383,15 +383,17 @@ static void check_suspend(struct gp_exam *exam)
     bool is_wayland = session && strcmp(session, "wayland") == 0;
     if (is_kept || (!failed && !is_wayland))
         return;
-    gp_driver_keep_memory(exam);
+    keep_memory(exam);
 }
 
 void gp_driver_check_power(struct gp_exam *exam)
 {
     const struct gp_finding *before = exam->last;
     check_suspend(exam);
-    if (exam->last == before)
-        gp_driver_check_resume(exam);
+    if (exam->last == before && gp_driver_check_resume(exam)) {
+        keep_memory(exam);
+        gp_driver_fix_reboot(exam, "");
+    }
     gp_driver_check_boost(exam);
     before = exam->last;
     gp_driver_check_rtd3(exam);

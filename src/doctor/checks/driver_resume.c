@@ -1,7 +1,6 @@
 /* Machines that hang or are reset right after they wake from a suspend: the driver's services for
  * suspending are enabled and not needed, or needed and not enabled. A part of driver.power. */
 #include "doctor/checks/driver.h"
-#include "doctor/checks/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/journal.h"
@@ -148,11 +147,11 @@ static const struct gp_package *find_compositor(struct gp_exam *exam)
 }
 
 /* The user had to reset the machine: what the desktop had in the GPU's memory was lost. */
-static void report_needed(struct gp_exam *exam, const char *woken)
+static bool report_needed(struct gp_exam *exam, const char *woken)
 {
     const struct gp_package *compositor = find_compositor(exam);
     if (!compositor || exam->machine.gpu_count != exam->machine.nvidia_count || was_shut_down(exam))
-        return;
+        return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "this machine was reset after it had woken from a suspend: the driver does not "
                    "preserve GPU memory");
@@ -161,18 +160,17 @@ static void report_needed(struct gp_exam *exam, const char *woken)
     gp_exam_evidence(exam, "package", "%s: does not restore all that was lost", compositor->name);
     gp_exam_why(exam, "After waking up the screen is black but for the pointer, or windows, fonts "
                       "and pictures are blank or garbled, until the session is started again.");
-    gp_driver_keep_memory(exam);
-    gp_driver_fix_reboot(exam, "");
+    return true;
 }
 
-void gp_driver_check_resume(struct gp_exam *exam)
+bool gp_driver_check_resume(struct gp_exam *exam)
 {
     struct last last = {.exam = exam};
     if (!gp_driver_needs_no_hooks(exam) || gp_journal_earlier(exam, take_last, &last) <= 0 ||
         !last.text)
-        return;
-    if (gp_service_is_wanted(exam, unit, "systemd-suspend.service"))
-        report_unneeded(exam, last.text);
-    else
-        report_needed(exam, last.text);
+        return false;
+    if (!gp_service_is_wanted(exam, unit, "systemd-suspend.service"))
+        return report_needed(exam, last.text);
+    report_unneeded(exam, last.text);
+    return false;
 }
