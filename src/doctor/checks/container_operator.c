@@ -26,13 +26,12 @@ bool gp_container_has_described(struct gp_exam *exam)
     return false;
 }
 
-/* Whether it runs now: its toolkit's log, and what it has in /run since the start of the machine.
- */
-static bool is_operator_running(struct gp_exam *exam)
+/* Whether it is on this node: its toolkit's log, which goes when its pods are removed. What it has
+ * in /run stays until the next start of the machine. */
+static bool is_operator_there(struct gp_exam *exam)
 {
-    static const char *const signs[] = {"/run/nvidia/toolkit", "/run/nvidia/validations", NULL};
     struct gp_pod_log log;
-    return gp_files_first(&exam->files, signs) || gp_pod_read_toolkit(exam, &log);
+    return gp_pod_read_toolkit(exam, &log);
 }
 
 /* Whether the Operator is still there is unknown without such a sign: it leaves its toolkit. */
@@ -69,7 +68,7 @@ bool gp_container_report_overwritten(struct gp_exam *exam, const char *path, con
     const struct gp_log_known *refused = gp_log_known_of(exam, "k8s.no-nvidia-runtime");
     if (gp_container_has_described(exam))
         return true;
-    if (!refused && !is_operator_running(exam)) {
+    if (!refused && !is_operator_there(exam)) {
         report_unnamed(exam, path);
     } else {
         gp_container_report_lacking(exam, "containerd does not know its runtime", path,
