@@ -109,6 +109,7 @@ static void a_problem_with_other_evidence_is_not_here(void **state)
     assert_non_null(strstr(said(), "here   not among the usual reasons on this machine: 1 check"));
     assert_non_null(strstr(said(), "doctor python.torch: a build\n"));
     assert_null(strstr(said(), "sudo mend")); /* of a mere warning */
+    assert_non_null(strstr(said(), "if that may be the reason: gpulse doctor --only python.torch"));
     findings[1].verdict = GP_VERDICT_FAIL;
     assert_non_null(strstr(said(), "sudo mend"));
     findings[1].can_wait = true;

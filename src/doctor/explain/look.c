@@ -297,6 +297,17 @@ static const struct gp_finding *find_first(const struct gp_exam *exam,
     return first;
 }
 
+/* The command that shows how to fix the finding. */
+static void add_where(struct gp_strbuf *sb, const struct gp_exam *exam,
+                      const struct gp_finding *finding)
+{
+    struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&text, "if that may be the reason: gpulse doctor%s --only %s",
+                   gp_doctor_machine_option(exam), finding->check->id);
+    gp_doctor_add_labeled(sb, "", LABEL, text.buf ? text.buf : "");
+    gp_strbuf_fini(&text);
+}
+
 void gp_look_add_end(struct gp_strbuf *sb, const struct gp_exam *exam,
                      const struct gp_known_errors *errors)
 {
@@ -305,6 +316,8 @@ void gp_look_add_end(struct gp_strbuf *sb, const struct gp_exam *exam,
     bool has_fix = first && first->verdict == GP_VERDICT_FAIL;
     if (first)
         add_finding(sb, first, "doctor", has_fix);
+    if (first && first->fixes && !has_fix)
+        add_where(sb, exam, first);
     for (size_t i = 0; exam && i < errors->count && !has_fix; i++)
         has_fix = has_cause(exam, &errors->all[i]);
     if (has_fix)
