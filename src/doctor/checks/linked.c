@@ -58,9 +58,11 @@ static const char *cuda_of(struct gp_exam *exam, const struct gp_pypackage *pack
 static const struct linked {
     const char *name, *title, *file;
     bool is_known; /* what it is linked with, by its CUDA */
+    bool is_whole; /* no package with a longer name is meant */
 } packages[] = {
-    {"mxnet-cu", "MXNet", "mxnet/libmxnet.so", true},
-    {"dgl", "DGL", "dgl/libdgl.so", false},
+    {"mxnet-cu", "MXNet", "mxnet/libmxnet.so", true, false},
+    {"dgl", "DGL", "dgl/libdgl.so", false, false},
+    {"torch", "PyTorch", "torch/lib/libtorch_cuda.so", false, true},
 };
 
 /* Whether it is a library of the toolkit, cuDNN or NCCL; that of the driver is another check's. */
@@ -75,7 +77,7 @@ static bool is_of_cuda(const char *name)
 static bool is_brought(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct linked *linked, const char *name)
 {
-    const char *slash = strchr(linked->file, '/');
+    const char *slash = strrchr(linked->file, '/');
     const char *own = gp_exam_text(exam, "%s/%.*s/%s", env->site, (int)(slash - linked->file),
                                    linked->file, name);
     char path[GP_PATH_SIZE], **folders;
@@ -135,7 +137,7 @@ static void find_missing(struct gp_exam *exam, const struct gp_pyenv *env,
     const char *name;
     size_t from = 0;
     *ret = (struct missing){.count = 0};
-    if (!gp_elf_read(&shared, &exam->files, &exam->arena, path)) {
+    if (!gp_elf_read_libraries(&shared, &exam->files, &exam->arena, path)) {
         if (linked->is_known)
             find_by_version(exam, env, linked, cuda, ret);
         return;
@@ -156,7 +158,54 @@ static const char *folder_of_all(struct gp_exam *exam, const struct missing *mis
     return folder;
 }
 
-static void mend(struct gp_exam *exam, const struct gp_pyenv *env,
+/* NVIDIA's packages with the libraries that PyTorch's wheels load, by what their names begin with;
+ * a longer beginning comes first. */
+static const struct {
+    const char *start, *package;
+    bool is_of_toolkit; /* it has the toolkit's version */
+} parts[] = {
+    {"libcudart", "cuda-runtime", true}, {"libcublas", "cublas", true},
+    {"libcufft", "cufft", false},        {"libcufile", "cufile", false},
+    {"libcupti", "cuda-cupti", true},    {"libcurand", "curand", false},
+    {"libcusolver", "cusolver", false},  {"libcusparseLt", "cusparselt", false},
+    {"libcusparse", "cusparse", false},  {"libcudnn", "cudnn", false},
+    {"libnvrtc", "cuda-nvrtc", true},    {"libnvToolsExt", "nvtx", true},
+    {"libnccl", "nccl", false},
+};
+
+/* "nvidia-cublas-cu12==12.6.*" for "libcublasLt.so.12" of CUDA 12.6; "" if that is unknown. */
+static const char *part_for(struct gp_exam *exam, const char *name, const char *cuda)
+{
+    unsigned major = gp_version_major(cuda);
+    for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++) {
+        const char *package = gp_exam_text(exam, "nvidia-%s-cu%u", parts[i].package, major);
+        if (strncmp(name, parts[i].start, strlen(parts[i].start)) == 0)
+            return parts[i].is_of_toolkit
+                       ? gp_exam_text(exam, "'%s==%u.%u.*'", package, major, gp_version_minor(cuda))
+                   : gp_cudnn_of_name(name)
+                       ? gp_exam_text(exam, "'%s==%u.*'", package, gp_cudnn_of_name(name))
+                       : package;
+    }
+    return "";
+}
+
+/* The wheels of PyTorch look for them among the packages of the environment. */
+static void mend_torch(struct gp_exam *exam, const struct gp_pyenv *env,
+                       const struct missing *missing, const char *cuda)
+{
+    const char *list = "";
+    for (size_t i = 0; i < missing->count; i++) {
+        const char *part = part_for(exam, missing->names[i], cuda);
+        if (part[0] && !strstr(list, part))
+            list = gp_exam_text(exam, "%s%s%s", list, list[0] ? " " : "", part);
+    }
+    if (list[0])
+        gp_exam_pip(exam, env, GP_PIP_ADD,
+                    gp_exam_text(exam, "the libraries of CUDA %s, where this PyTorch looks", cuda),
+                    list);
+}
+
+static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const struct linked *linked,
                  const struct gp_pypackage *package, const struct missing *missing)
 {
     const char *folder = folder_of_all(exam, missing), *cuda = cuda_of(exam, package), *have;
@@ -164,6 +213,10 @@ static void mend(struct gp_exam *exam, const struct gp_pyenv *env,
         !gp_cudnn_of_name(missing->first) && strncmp(missing->first, "libnccl", 7) != 0;
     const char *other =
         strncmp(package->name, "mxnet-cu", 8) == 0 ? gp_mxnet_package(exam, &have) : NULL;
+    if (linked->is_whole) {
+        mend_torch(exam, env, missing, cuda);
+        return;
+    }
     if (folder) {
         gp_exam_command(exam, "also in the shell's startup file",
                         "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
@@ -189,6 +242,14 @@ static void mend(struct gp_exam *exam, const struct gp_pyenv *env,
         gp_fix_part(exam, env, missing->names[i], cuda);
 }
 
+/* Whether the package names NVIDIA's as what it requires: another check compares with those. */
+static bool names_parts(struct gp_exam *exam, const struct gp_pyenv *env,
+                        const struct gp_pypackage *package)
+{
+    const char *text = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", package->entry));
+    return text && strstr(text, "Requires-Dist: nvidia-");
+}
+
 bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,
                      const struct gp_pypackage *package)
 {
@@ -197,10 +258,12 @@ bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,
     char path[GP_PATH_SIZE];
     const char *cuda = cuda_of(exam, package);
     for (size_t i = 0; i < GP_ARRAY_LEN(packages); i++)
-        if (strncmp(package->name, packages[i].name, strlen(packages[i].name)) == 0)
+        if (strncmp(package->name, packages[i].name, strlen(packages[i].name)) == 0 &&
+            !(packages[i].is_whole && strcmp(package->name, packages[i].name) != 0))
             linked = &packages[i];
     if (!linked || package->is_conda || !cuda[0] || !gp_pyenv_path(env, linked->file, path) ||
-        !gp_files_exist(&exam->files, path))
+        !gp_files_exist(&exam->files, path) ||
+        (linked->is_whole && names_parts(exam, env, package)))
         return false;
     find_missing(exam, env, linked, path, cuda, &missing);
     if (!missing.first)
@@ -222,6 +285,6 @@ bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,
                 "The import fails: \"OSError: %s: cannot open shared object file\". nvidia-smi "
                 "shows the CUDA that the driver can run, not the one that is installed.",
                 missing.first);
-    mend(exam, env, package, &missing);
+    mend(exam, env, linked, package, &missing);
     return true;
 }
