@@ -265,7 +265,7 @@ torch_in() {
     mkdir -p root/usr/bin root/proc/driver/nvidia
     echo 'RmProfilingAdminOnly: 1' >root/proc/driver/nvidia/params
     gpulse --root root explain "$line"
-    says '^      here   not among the usual reasons on this machine: 1 check passed '
+    says '^      here   none of the usual reasons was found on this machine: 1 check passed '
     echo >root/usr/bin/ncu
     gpulse --root root explain "$line"
     says '^      here   no warning on this machine: 1 check passed \(gpulse doctor --root DIR --only driver\.params -v\); what may matter:$'
@@ -326,7 +326,7 @@ torch_in() {
     gpulse --root root explain --no-look 'docker: something new went wrong'
     says_not '^      doctor '
     gpulse --root root explain "NVRM: API mismatch: the client has the version 570.86.15, but"
-    says '^      here   not among the usual reasons on this machine: '
+    says '^      here   none of the usual reasons was found on this machine: '
     says '^      doctor driver\.installed: '
     printf '%s\n' "NVRM: API mismatch: the client has the version 570.86.15, but" "Xid 13" \
         "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]]." >log
@@ -375,10 +375,10 @@ torch_in() {
     json_is 'sorted(h["empty"] for h in d["known"][0]["here"])' '[False, False, True]'
     torch_in root/scratch/venv
     gpulse --root root explain --python /scratch/venv "$line"
-    says '^      here   not among the usual reasons on this machine: 3 checks passed \(gpulse doctor --root DIR --only '
+    says '^      here   none of the usual reasons was found on this machine: 3 checks passed \(gpulse doctor --root DIR --only '
     torch_in root/home/ada/anything
     gpulse --root root doctor explain "$line"
-    says '^      here   not among the usual reasons on this machine: 3 checks passed \(gpulse doctor --root DIR --only '
+    says '^      here   none of the usual reasons was found on this machine: 3 checks passed \(gpulse doctor --root DIR --only '
     gpulse doctor --python /scratch/venv gpus
     fails 2 '--python cannot be combined with gpus'
 }

@@ -11,8 +11,9 @@ static const char line[] = "NVRM: RmInitAdapter failed! (0x62:0x40:2393)";
 static const struct gp_check checks[] = {{.id = "driver.installed"},
                                          {.id = "driver.loaded"},
                                          {.id = "python.torch"},
-                                         {.id = "log.known"}};
-enum { INSTALLED, LOADED, TORCH, KNOWN };
+                                         {.id = "log.known"},
+                                         {.id = "driver.power"}};
+enum { INSTALLED, LOADED, TORCH, KNOWN, POWER };
 
 static struct gp_fix fix = {.command = "sudo mend", .note = ""};
 static struct gp_evidence evidence;
@@ -106,7 +107,8 @@ static void a_problem_with_other_evidence_is_not_here(void **state)
            "driver.loaded");
     cites("RmInitAdapter"); /* too short to tell */
     assert_null(strstr(said(), "here   python.torch"));
-    assert_non_null(strstr(said(), "here   not among the usual reasons on this machine: 1 check"));
+    assert_non_null(
+        strstr(said(), "here   none of the usual reasons was found on this machine: 1 check"));
     assert_non_null(strstr(said(), "doctor python.torch: a build\n"));
     assert_null(strstr(said(), "sudo mend")); /* of a mere warning */
     assert_non_null(strstr(said(), "if that may be the reason: gpulse doctor --only python.torch"));
@@ -119,18 +121,43 @@ static void a_problem_with_other_evidence_is_not_here(void **state)
 
 static void a_problem_of_another_package_is_not_here(void **state)
 {
+    static const char flash[] = "flash-attn in /venv is for another PyTorch";
+    (void)state;
+    set_up(finding(TORCH, GP_VERDICT_FAIL, flash),
+           finding(TORCH, GP_VERDICT_FAIL, "torchvision 0.21 is for another PyTorch"),
+           "python.torch");
+    assert_non_null(strstr(said(), "flash-attn in")); /* the line names neither */
+    assert_non_null(strstr(said(), "torchvision 0.21"));
+    errors.all[0].line = "ImportError: /venv/flash_attn_2_cuda.so: undefined symbol: _ZN3c10";
+    assert_non_null(strstr(said(), "flash-attn in"));
+    assert_null(strstr(said(), "torchvision 0.21"));
+    errors.all[0].line = "RuntimeError: operator torchvision::nms does not exist";
+    assert_null(strstr(said(), "flash-attn in"));
+    assert_non_null(strstr(said(), "torchvision 0.21"));
+    errors.all[0].line = "ImportError: mytorchvision, flash_attention"; /* other names */
+    assert_non_null(strstr(said(), "flash-attn in"));
+    assert_non_null(strstr(said(), "torchvision 0.21"));
+}
+
+static void a_problem_that_names_no_package_may_be_of_any(void **state)
+{
     (void)state;
     set_up(finding(TORCH, GP_VERDICT_FAIL, "flash-attn in /venv is for another PyTorch"),
            finding(TORCH, GP_VERDICT_FAIL, "/venv has two of onnxruntime"), "python.torch");
-    assert_non_null(strstr(said(), "flash-attn in")); /* the line names neither */
-    assert_non_null(strstr(said(), "two of onnxruntime"));
     errors.all[0].line = "ImportError: /venv/flash_attn_2_cuda.so: undefined symbol: _ZN3c10";
     assert_non_null(strstr(said(), "flash-attn in"));
-    assert_null(strstr(said(), "two of onnxruntime"));
-    errors.all[0].line = "The requested API version is not available";
-    errors.all[0].explanation.title = "ONNX Runtime";
-    assert_null(strstr(said(), "flash-attn in"));
-    assert_non_null(strstr(said(), "two of onnxruntime"));
+    assert_non_null(strstr(said(), "/venv has two"));
+}
+
+static void a_group_stands_for_its_checks_but_not_for_settings(void **state)
+{
+    (void)state;
+    set_up(finding(LOADED, GP_VERDICT_FAIL, "not loaded"),
+           finding(POWER, GP_VERDICT_WARN, "a suspend loses memory"), "driver");
+    assert_non_null(strstr(said(), "here   driver.loaded"));
+    assert_null(strstr(said(), "driver.power"));
+    errors.all[0].explanation.look = "driver.power";
+    assert_non_null(strstr(said(), "here   driver.power"));
 }
 
 static void the_log_that_has_the_line_is_no_reason_for_it(void **state)
@@ -140,7 +167,8 @@ static void the_log_that_has_the_line_is_no_reason_for_it(void **state)
            finding(KNOWN, GP_VERDICT_FAIL, "it did not start (logged 2 times)"), "driver.loaded");
     cites(line);
     assert_non_null(strstr(
-        said(), "here   not among the usual reasons on this machine, which has logged this error"));
+        said(),
+        "here   none of the usual reasons was found on this machine, which has logged this error"));
     assert_null(strstr(said(), "log.known"));
 }
 
@@ -153,6 +181,8 @@ int main(void)
         cmocka_unit_test(a_problem_that_shows_the_very_line_is_here),
         cmocka_unit_test(a_problem_with_other_evidence_is_not_here),
         cmocka_unit_test(a_problem_of_another_package_is_not_here),
+        cmocka_unit_test(a_problem_that_names_no_package_may_be_of_any),
+        cmocka_unit_test(a_group_stands_for_its_checks_but_not_for_settings),
         cmocka_unit_test(the_log_that_has_the_line_is_no_reason_for_it),
     };
     return cmocka_run_group_tests_name("look", tests, NULL, NULL);

@@ -101,6 +101,8 @@ static void propose_toolkit(struct gp_exam *exam, const struct gp_arch *arch, co
                        "PyTorch was built for CUDA %s: install that toolkit, and point CUDA_HOME "
                        "at it:",
                        wanted);
+    else if (exam->machine.is_driver_loaded)
+        gp_exam_advice(exam, "the newest for this GPU and driver is CUDA %s:", fitting);
     gp_cuda_fix_compiler(exam, is_wanted ? wanted : fitting);
 }
 
@@ -136,7 +138,7 @@ static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found 
                     "CUDA %s is the %s whose compiler supports this GPU. Wheels such as PyTorch's "
                     "include their own CUDA and are not affected.",
                     fitting, is_late ? "last" : "first");
-        propose_toolkit(exam, arch, is_late ? fitting : newest_for(arch, nv.driver));
+        propose_toolkit(exam, arch, newest_for(arch, nv.driver));
     }
 }
 

@@ -21,18 +21,29 @@ static bool has_repository(struct gp_exam *exam)
     return false;
 }
 
-/* Whether NVIDIA's repository for a release, "ubuntu2204", has a toolkit: from CUDA 12 on that of
- * each current release, CUDA 11 those of the releases of its time. */
+/* Whether NVIDIA's repository for a release, "ubuntu2204", has a toolkit: those of CUDA 11 that
+ * came out in the time of the release, and all from CUDA 12 on until it was dropped. */
 static bool is_in_repository(const char *version, const char *name)
 {
     static const struct {
-        const char *name, *first; /* of CUDA 11 */
-    } rows[] = {{"ubuntu2004", "11.0"}, {"ubuntu2204", "11.7"}, {"debian11", "11.8"},
-                {"rhel7", "11.0"},      {"rhel8", "11.0"},      {"rhel9", "11.8"}};
-    for (size_t i = 0; i < GP_ARRAY_LEN(rows) && gp_version_major(version) == 11; i++)
-        if (strcmp(rows[i].name, name) == 0)
-            return gp_version_compare(version, rows[i].first) >= 0;
-    return gp_version_major(version) >= 12 && name[0];
+        const char *name, *first; /* of CUDA 11; "": none */
+        const char *last;         /* "": it still gets them */
+    } rows[] = {{"ubuntu1804", "", "12.1"},   {"ubuntu2004", "11.0", "12.9"},
+                {"ubuntu2204", "11.7", ""},   {"debian10", "", "12.4"},
+                {"debian11", "11.8", "12.6"}, {"rhel7", "11.0", "12.4"},
+                {"rhel8", "11.0", ""},        {"rhel9", "11.8", ""}};
+    unsigned major = gp_version_major(version), minor = gp_version_minor(version);
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        if (strcmp(rows[i].name, name) != 0)
+            continue;
+        if (major == 11)
+            return rows[i].first[0] && gp_version_compare(version, rows[i].first) >= 0;
+        if (rows[i].last[0] &&
+            (major > gp_version_major(rows[i].last) ||
+             (major == gp_version_major(rows[i].last) && minor > gp_version_minor(rows[i].last))))
+            return false;
+    }
+    return major >= 12 && name[0];
 }
 
 void gp_cuda_fix_toolkit(struct gp_exam *exam, const char *version)

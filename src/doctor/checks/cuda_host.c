@@ -169,6 +169,21 @@ static void use_compiler(struct gp_exam *exam, const struct gp_toolkit_found *to
                         gp_exam_quoted(exam, toolkit->path), names[i]);
 }
 
+/* The oldest gcc that a release of Debian or Ubuntu has; 0: not known. */
+static unsigned oldest_gcc(const struct gp_machine *m)
+{
+    static const struct {
+        const char *id, *version;
+        unsigned gcc;
+    } rows[] = {{"ubuntu", "20.04", 7}, {"ubuntu", "22.04", 9}, {"ubuntu", "24.04", 9},
+                {"debian", "11", 9},    {"debian", "12", 11},   {"debian", "13", 12}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+        if (strcmp(m->distro_id, rows[i].id) == 0 &&
+            strcmp(m->distro_version, rows[i].version) == 0)
+            return rows[i].gcc;
+    return 0;
+}
+
 /* Debian's family and openSUSE have packages of older ones under this name, Fedora and Arch have
  * that of the release before, RHEL has sets of tools. False: there is no such way. */
 static bool install_gcc(struct gp_exam *exam, const struct gp_toolkit_found *toolkit,
@@ -178,7 +193,8 @@ static bool install_gcc(struct gp_exam *exam, const struct gp_toolkit_found *too
     enum gp_distro distro = exam->machine.distro;
     const char *word = gcc_word(exam, limit);
     bool is_there = gp_files_exist(&exam->files, gp_exam_text(exam, "/usr/bin/g++-%s", word));
-    bool is_named = gp_machine_has_apt(&exam->machine) || distro == GP_DISTRO_SUSE ||
+    bool is_named = (gp_machine_has_apt(&exam->machine) && limit >= oldest_gcc(&exam->machine)) ||
+                    distro == GP_DISTRO_SUSE ||
                     ((distro == GP_DISTRO_FEDORA || distro == GP_DISTRO_ARCH) &&
                      limit >= FIRST_OF_FEDORA && gcc == limit + 1);
     if (!is_there && (is_named || distro == GP_DISTRO_RHEL))
@@ -216,7 +232,7 @@ void gp_cuda_fix_compiler(struct gp_exam *exam, const char *version)
     const char *where;
     unsigned limit = limit_of(toolkit.version), gcc = gcc_version(exam, &where);
     gp_cuda_fix_toolkit(exam, version);
-    if (limit == 0 || gcc <= limit)
+    if (limit == 0 || gcc <= limit || is_told(exam, &toolkit))
         return;
     gp_exam_advice(exam, "its compiler takes gcc up to %s, and this system has gcc %u:",
                    gcc_word(exam, limit), gcc);

@@ -7,6 +7,7 @@
 #include "doctor/readers/install.h"
 #include "doctor/readers/journal.h"
 #include "doctor/readers/log.h"
+#include "doctor/readers/nvidia.h"
 #include "doctor/readers/packages.h"
 #include "doctor/readers/services.h"
 #include "doctor/tables.h"
@@ -429,10 +430,22 @@ static unsigned count_setups(struct gp_exam *exam)
     return count;
 }
 
+/* NVLink SHARP needs the NVSwitches of the H100 or newer. */
+static bool has_sharp(struct gp_exam *exam)
+{
+    enum { HOPPER = 90 };
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    for (size_t i = 0; i < nv.count; i++)
+        if (nv.gpus[i].capability >= HOPPER)
+            return true;
+    return false;
+}
+
 /* What works again after that, and what does not, depends on whether the GPUs were reset, too. */
 static void report_restarted(struct gp_exam *exam)
 {
-    unsigned count = count_setups(exam);
+    unsigned count = has_sharp(exam) ? count_setups(exam) : 0;
     if (count < 2)
         return;
     gp_exam_report(exam, GP_VERDICT_INFO,
@@ -444,9 +457,13 @@ static void report_restarted(struct gp_exam *exam)
     gp_exam_why(exam, "The GPUs keep what the first one has set up: NCCL stops in nvls.cc with "
                       "\"invalid argument\" or \"the operation cannot be performed in the present "
                       "state\".");
-    gp_exam_command(exam, "once no job and no monitor uses the GPUs",
-                    "sudo systemctl stop nvidia-fabricmanager && sudo nvidia-smi -r && sudo "
-                    "systemctl start nvidia-fabricmanager");
+    gp_exam_command(exam, "once no job uses the GPUs", "sudo systemctl stop nvidia-fabricmanager");
+    gp_exam_command(exam,
+                    "it is refused while anything has a GPU open: nvidia-persistenced, DCGM, an "
+                    "exporter",
+                    "sudo nvidia-smi -r");
+    gp_exam_command(exam, "also if the reset was refused",
+                    "sudo systemctl start nvidia-fabricmanager");
     gp_exam_advice(exam, "or reboot; until then, NCCL_NVLS_ENABLE=0 does without it");
 }
 

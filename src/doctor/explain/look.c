@@ -4,6 +4,7 @@
 #include "doctor/exam.h"
 #include "doctor/explain/explain.h"
 #include "doctor/explain/log_errors.h"
+#include "doctor/lines.h"
 #include "doctor/report.h"
 
 #include <ctype.h>
@@ -66,54 +67,59 @@ static bool is_passed(const struct gp_finding *f)
     return !is_problem(f) && !is_unseen(f);
 }
 
+/* Whether the list has the check. Its group stands for it unless it is about settings, which are
+ * no reason for most errors, or about any error in the logs. */
+static bool is_listed(const char *list, const char *id)
+{
+    static const char alone[] = "driver.params,driver.persistence,driver.power,log.known";
+    return gp_exam_is_listed(list, id) &&
+           (!gp_exam_is_listed(alone, id) || gp_lines_list_has(list, id));
+}
+
 /* What the line is about: a problem of its checks, or what only such a line makes one. */
 static bool is_shown(const struct gp_finding *f, const struct gp_explanation *explanation)
 {
-    return gp_exam_is_listed(explanation->look, f->check->id) &&
-           (is_problem(f) || (explanation->found &&
-                              gp_exam_is_listed(explanation->found, f->check->id) && is_cause(f)));
+    return is_listed(explanation->look, f->check->id) &&
+           (is_problem(f) ||
+            (explanation->found && is_listed(explanation->found, f->check->id) && is_cause(f)));
 }
 
-/* Whether the text has the word, in any case, and whatever marks either has between letters: pip
- * writes "flash-attn", Python "flash_attn". */
-static bool has_word(const char *text, const char *word, size_t n)
+/* The length of the word where the text has it, in any case, and whatever marks either has between
+ * letters: pip writes "flash-attn", Python "flash_attn". 0: it is not there. */
+static size_t match_word(const char *text, const char *word, size_t n)
 {
-    for (; *text; text++) {
-        size_t i = 0;
-        for (const char *at = text; i < n && *at; at++) {
-            i += strchr("-_ ", word[i]) != NULL;
-            if (i < n && tolower((unsigned char)*at) == tolower((unsigned char)word[i]))
-                i++;
-            else if (at == text || !strchr("-_ ", *at))
-                break;
-        }
-        if (i >= n)
-            return true;
+    size_t i = 0, at = 0;
+    for (; i < n && text[at]; at++) {
+        i += word[i] == '-' || word[i] == '_';
+        if (i < n && tolower((unsigned char)text[at]) == tolower((unsigned char)word[i]))
+            i++;
+        else if (at == 0 || (text[at] != '-' && text[at] != '_'))
+            return 0;
     }
+    return i >= n && !isalnum((unsigned char)text[at]) ? at : 0;
+}
+
+/* Whether the line has what the finding's first word names: a package. */
+static bool is_named(const struct gp_finding *f, const char *line)
+{
+    size_t n = strcspn(f->summary, " /"); /* 0: it is a path */
+    for (const char *at = line; n > 0 && at && *at; at++)
+        if ((at == line || !isalnum((unsigned char)at[-1])) && match_word(at, f->summary, n))
+            return true;
     return false;
 }
 
-/* Whether the error is about what the finding's first word names, a package, or the finding about
- * the program that has printed the line. */
-static bool is_named(const struct gp_finding *f, const struct gp_known_error *known)
-{
-    enum { SHORTEST = 3 };
-    const char *title = known->explanation.title;
-    size_t n = strcspn(f->summary, " /"), length = strlen(title); /* 0: it is a path */
-    return (n >= SHORTEST && known->line && has_word(known->line, f->summary, n)) ||
-           (n >= SHORTEST && has_word(title, f->summary, n)) ||
-           (length >= SHORTEST && has_word(f->summary, title, length));
-}
-
-/* Some checks are about many packages: where a finding is about that of the line, those about
- * others are not. */
+/* A check may be about many packages of Python: where a finding is about one that the line names,
+ * those about others are not. */
 static bool is_of_another(const struct gp_exam *exam, const struct gp_finding *finding,
-                          const struct gp_known_error *known)
+                          const char *line)
 {
     bool has_own = false;
+    if (strncmp(finding->check->id, "python.", 7) != 0 || finding->summary[0] == '/')
+        return false;
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        has_own = has_own || (f->check == finding->check && is_problem(f) && is_named(f, known));
-    return has_own && !is_named(finding, known);
+        has_own = has_own || (f->check == finding->check && is_problem(f) && is_named(f, line));
+    return has_own && !is_named(finding, line);
 }
 
 /* A failure from which something follows that is shown, or was not looked at for it. */
@@ -123,7 +129,7 @@ static bool is_root(const struct gp_exam *exam, const struct gp_finding *root,
     if (root->verdict != GP_VERDICT_FAIL)
         return false;
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (f->because == root->check && gp_exam_is_listed(explanation->look, f->check->id) &&
+        if (f->because == root->check && is_listed(explanation->look, f->check->id) &&
             (is_shown(f, explanation) || f->verdict == GP_VERDICT_SKIP))
             return true;
     return false;
@@ -151,7 +157,7 @@ static bool is_cause_of(const struct gp_exam *exam, const struct gp_finding *f,
                         const struct gp_known_error *known)
 {
     const struct gp_explanation *e = &known->explanation;
-    bool is_shown_here = is_shown(f, e) && !is_of_another(exam, f, known);
+    bool is_shown_here = is_shown(f, e) && !is_of_another(exam, f, known->line);
     return ((is_shown_here || is_cited(f, known->line)) && !is_repaired(f)) || is_root(exam, f, e);
 }
 
@@ -176,7 +182,7 @@ static size_t count(const struct gp_exam *exam, const char *checks,
 {
     size_t n = 0;
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        n += gp_exam_is_listed(checks, f->check->id) && is_one(f);
+        n += is_listed(checks, f->check->id) && is_one(f);
     return n;
 }
 
@@ -184,7 +190,7 @@ static void add_findings(struct gp_strbuf *sb, const struct gp_exam *exam, const
                          bool (*is_one)(const struct gp_finding *f), const char *label)
 {
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (gp_exam_is_listed(checks, f->check->id) && is_one(f))
+        if (is_listed(checks, f->check->id) && is_one(f))
             add_finding(sb, f, label, true);
 }
 
@@ -195,7 +201,7 @@ static void add_unseen(struct gp_strbuf *sb, const struct gp_exam *exam, const c
     size_t shown = 0;
     for (const struct gp_finding *f = exam->findings; f && shown < SHOWN; f = f->next) {
         struct gp_strbuf text = GP_STRBUF_INIT(1 << 16);
-        if (!gp_exam_is_listed(checks, f->check->id) || !is_unseen(f))
+        if (!is_listed(checks, f->check->id) || !is_unseen(f))
             continue;
         gp_strbuf_addf(&text, "%s: %s", f->check->id, f->summary);
         for (const struct gp_evidence *e = f->is_empty ? f->evidence : NULL; e; e = e->next)
@@ -252,7 +258,7 @@ static void add_no_problem(struct gp_strbuf *sb, const struct gp_exam *exam,
     if (passed > 0 && unseen == 0)
         gp_strbuf_addf(&text, "%s %s: %zu check%s passed",
                        has_notes      ? "no warning"
-                       : urgent(exam) ? "not among the usual reasons"
+                       : urgent(exam) ? "none of the usual reasons was found"
                                       : "no reason found",
                        where, passed, passed == 1 ? "" : "s");
     else if (unseen == 0)
@@ -338,7 +344,7 @@ json_t *gp_look_json(const struct gp_exam *exam, const struct gp_known_error *kn
         return json_null();
     json_t *list = json_array();
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (gp_exam_is_listed(checks, f->check->id) || is_cause_of(exam, f, known))
+        if (is_listed(checks, f->check->id) || is_cause_of(exam, f, known))
             (void)json_array_append_new(list, finding_json(f));
     return list;
 }
