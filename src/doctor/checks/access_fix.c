@@ -1,7 +1,10 @@
 #include "doctor/checks/access_fix.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 #include "doctor/readers/access.h"
+#include "doctor/readers/accounts.h"
+#include "doctor/readers/services.h"
 
 #include <string.h>
 
@@ -87,6 +90,44 @@ void gp_access_join(struct gp_exam *exam, const struct gp_access *access, const 
                     user);
 }
 
+static bool is_service(const char *unit)
+{
+    return gp_lines_ends(unit, ".service");
+}
+
+/* The examining user if it is one of services, who cannot log in nor use sudo; NULL: a person. */
+static const char *service_user(struct gp_exam *exam)
+{
+    const char *name = gp_machine_variable(&exam->machine, "USER");
+    char *text = gp_accounts_text(exam);
+    struct gp_account_line line;
+    while (name && text && gp_accounts_next(&text, &line))
+        if (strcmp(line.name, name) == 0)
+            return gp_lines_ends(line.shell, "/nologin") || gp_lines_ends(line.shell, "/false")
+                       ? line.name
+                       : NULL;
+    return NULL;
+}
+
+/* The doctor was run as the user of a service, as by sudo -u: an administrator adds that user. */
+static bool join_service(struct gp_exam *exam, const struct gp_access *access)
+{
+    enum { MOST = 512 };
+    const char *units[MOST], *user = service_user(exam);
+    if (!user)
+        return false;
+    gp_access_join(exam, access, "as an administrator", gp_exam_quoted(exam, user));
+    size_t count = gp_service_units(exam, is_service, units, MOST);
+    for (size_t i = 0; i < count; i++) {
+        const char *of = gp_service_value(exam, units[i], "User");
+        if (of && strcmp(of, user) == 0)
+            gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, units[i]));
+    }
+    gp_exam_advice(exam, "then start every other program of this user again: a running one keeps "
+                         "its old groups");
+    return true;
+}
+
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path)
 {
     const char *kind = exam->machine.container;
@@ -124,6 +165,6 @@ void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, con
                        "assign %s to group render with a udev rule, and join that: members of %s "
                        "have other rights, too",
                        path, access->group_name);
-    else
+    else if (!join_service(exam, access))
         gp_access_join(exam, access, "then log in again", "$USER");
 }

@@ -93,6 +93,12 @@ static void check_uvm(struct gp_exam *exam)
                       "no device at all.");
     gp_exam_command(exam, "on the host: create the file if it is missing there too",
                     "sudo nvidia-modprobe -c0 -u");
+    if (strcmp(exam->machine.container, "podman") == 0)
+        gp_exam_command(
+            exam, "on the host: and so at each boot, which no container without root can do",
+            "printf '[Service]\\nType=oneshot\\nExecStart=/usr/bin/nvidia-modprobe -c0 "
+            "-u\\n[Install]\\nWantedBy=multi-user.target\\n' | sudo tee "
+            "/etc/systemd/system/nvidia-uvm.service && sudo systemctl enable nvidia-uvm");
     if (strcmp(exam->machine.container, "docker") != 0) {
         advise_start(exam);
         return;

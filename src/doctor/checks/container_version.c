@@ -465,6 +465,12 @@ static bool report_image(struct gp_exam *exam, const struct gp_log_known *known)
     if (ceiling[0])
         gp_exam_advice(exam, "or use an older image: this driver runs those for CUDA %s and older",
                        ceiling);
+    if (cuda[0] && ceiling[0] && gp_version_major(cuda) == gp_version_major(ceiling))
+        gp_exam_advice(exam,
+                       "or start the container with NVIDIA_DISABLE_REQUIRE=1 (-e, or env of the "
+                       "pod): programs for a later CUDA %u run with this driver unless they need "
+                       "new features of it, or compile PTX",
+                       gp_version_major(cuda));
     return true;
 }
 

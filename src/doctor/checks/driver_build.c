@@ -13,11 +13,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* The release of gcc that the kernel was built with, from "… (x86_64-linux-gnu-gcc-13 (Ubuntu …)
- * …",
- * "(gcc version 9.3.0 (Ubuntu …", "(gcc (Ubuntu 11.2.0-19ubuntu1) 11.2.0, …", "(gcc10-gcc (GCC)
- * 10.5.0 …"; 0: unknown. */
-static unsigned gcc_of_kernel(struct gp_exam *exam)
+/* From "… (x86_64-linux-gnu-gcc-13 (Ubuntu …", "(gcc version 9.3.0 (Ubuntu …", "(gcc (Ubuntu
+ * 11.2.0-19ubuntu1) 11.2.0, …", "(gcc10-gcc (GCC) 10.5.0 …". */
+unsigned gp_driver_kernel_gcc(struct gp_exam *exam)
 {
     static const char *const marks[] = {"gcc-", "gcc version ", "gcc ("};
     char line[1024];
@@ -33,7 +31,7 @@ static unsigned gcc_of_kernel(struct gp_exam *exam)
     return found;
 }
 
-static void fix_compiler(struct gp_exam *exam, unsigned version, bool is_default_older)
+void gp_driver_fix_compiler(struct gp_exam *exam, unsigned version, bool is_default_older)
 {
     enum gp_distro distro = exam->machine.distro;
     if (version == 0 || (distro != GP_DISTRO_DEBIAN && distro != GP_DISTRO_UBUNTU)) {
@@ -57,7 +55,7 @@ static bool fix_with_toolset(struct gp_exam *exam, const char *kernel)
 {
     const struct gp_machine *m = &exam->machine;
     static const unsigned usual[][2] = {{8, 8}, {9, 11}, {10, 14}}; /* RHEL, its gcc */
-    unsigned gcc = gcc_of_kernel(exam);
+    unsigned gcc = gp_driver_kernel_gcc(exam);
     bool is_rhel = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(usual) && m->distro == GP_DISTRO_RHEL; i++)
         is_rhel =
@@ -149,7 +147,8 @@ static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *b
     if (fix_with_toolset(exam, kernel))
         return;
     if (gp_machine_has_apt(&exam->machine))
-        fix_compiler(exam, is_older ? build->kernel_gcc : gcc_of_kernel(exam), is_older);
+        gp_driver_fix_compiler(exam, is_older ? build->kernel_gcc : gp_driver_kernel_gcc(exam),
+                               is_older);
     else if (gp_kernels_is_own(exam, kernel))
         gp_exam_advice(exam,
                        "build the kernel's package, %s, and its headers again with this compiler, "
@@ -342,9 +341,9 @@ static void fix_installer(struct gp_exam *exam, const struct gp_failed_build *bu
         gp_exam_command(exam, "free some space where it is full", "df -h / /tmp /var");
     } else if (is_mismatched(build)) {
         gp_exam_why(exam, "The installed compiler is not the one that the kernel was built with.");
-        fix_compiler(exam, gcc_of_kernel(exam), true);
+        gp_driver_fix_compiler(exam, gp_driver_kernel_gcc(exam), true);
     } else if (strstr(error, "unrecognized command")) {
-        fix_compiler(exam, gcc_of_kernel(exam), true);
+        gp_driver_fix_compiler(exam, gp_driver_kernel_gcc(exam), true);
     } else if (gp_driver_lacks_tool(error)) {
         gp_driver_fix_tool(exam, error);
     } else if (wants_headers) {
@@ -507,7 +506,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     if (!wants_compiler && !wants_headers && fix_newer_kernel(exam, kernel))
         return;
     if (strstr(error, "unrecognized command"))
-        fix_compiler(exam, gcc_of_kernel(exam), true);
+        gp_driver_fix_compiler(exam, gp_driver_kernel_gcc(exam), true);
     else if (wants_compiler)
         gp_driver_fix_tool(exam, error);
     else if (!gp_driver_explain_symbol(exam, error, in->version) && !wants_headers &&

@@ -34,6 +34,25 @@ static const struct gp_pci_gpu *first_gpu(const struct gp_machine *m)
     return NULL;
 }
 
+/* The compiler is older than the kernel's, and does not know all of its options. */
+static bool show_compiler(struct gp_exam *exam, const struct gp_failed_build *build)
+{
+    unsigned gcc = gp_driver_kernel_gcc(exam);
+    if (!build->version || gcc == 0 || !strstr(build->error, "unrecognized command") ||
+        (build->used_gcc > 0 && build->used_gcc >= gcc))
+        return false;
+    gp_exam_evidence(exam, build->log, "%s", build->error);
+    if (build->used_gcc > 0)
+        gp_exam_evidence(exam, build->log, "the kernel was built by gcc %u, the module by gcc %u",
+                         gcc, build->used_gcc);
+    gp_exam_why(exam,
+                "The kernel was built by gcc %u, and the compiler of the installer does not "
+                "know that one's options.",
+                gcc);
+    gp_driver_fix_compiler(exam, gcc, true);
+    return true;
+}
+
 /* Why NVIDIA's .run installer failed: the first error in its log that is known. True: a source file
  * of the driver does not compile for the running kernel. */
 static bool show_installer(struct gp_exam *exam)
@@ -84,7 +103,8 @@ static bool show_installer(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_BLACKLIST_NOUVEAU, NULL, NULL);
         gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     }
-    if (wants_headers || is_nouveau || refused)
+    bool is_compiler = show_compiler(exam, build);
+    if (wants_headers || is_nouveau || refused || is_compiler)
         gp_exam_advice(exam, "then run the installer again; or, better, install the driver from "
                              "packages:");
     return build->version && strcmp(best.id, "dkms.api") == 0;

@@ -1,4 +1,5 @@
 /* Checks of GPUs that the driver cannot use: hardware.wakes, hardware.regions. */
+#include "doctor/checks/cmdline_fix.h"
 #include "doctor/checks/driver_wish.h"
 #include "doctor/checks/hardware.h"
 #include "doctor/readers/gpuset.h"
@@ -181,9 +182,14 @@ static void explain_regions(struct gp_exam *exam, const struct gp_log_line *line
         gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
     gp_exam_why(exam, "The firmware, or a virtual machine's, found no room for the GPU's memory in "
                       "the address space; no driver can use the GPU like this.");
-    gp_exam_advice(exam, "turn on \"Above 4G Decoding\" in the firmware settings, and update the "
-                         "firmware; give a virtual machine a larger 64-bit window for PCI devices");
-    gp_exam_advice(exam, "if that does not help: add pci=realloc to the kernel command line");
+    if (gp_machine_is_virtual(&exam->files)) {
+        gp_exam_advice(exam, "give the virtual machine a larger 64-bit window for PCI devices");
+        gp_exam_advice(exam, "if that does not help: add pci=realloc to the kernel command line");
+        return;
+    }
+    gp_cmdline_fix(exam, "pci=realloc", "the kernel then assigns the addresses itself; reboot");
+    gp_exam_advice(exam, "if that does not help: turn on \"Above 4G Decoding\" in the firmware "
+                         "settings, and update the firmware");
 }
 
 void gp_hardware_check_regions(struct gp_exam *exam)

@@ -139,13 +139,38 @@ static bool report_no_client(struct gp_exam *exam)
     return true;
 }
 
+static bool has_processes(struct gp_exam *exam)
+{
+    return gp_files_exist(&exam->files, "/proc/1/comm");
+}
+
+/* Whether the client has written to the log, and so was started, by whatever means. */
+static bool is_logged(struct gp_exam *exam)
+{
+    struct gp_syslog logs[GP_SYSLOGS];
+    size_t count = gp_syslogs(exam, "nvidia-gridd.service", logs);
+    for (size_t i = 0; i < count; i++)
+        if (memmem(logs[i].text, logs[i].length, "nvidia-gridd", 12))
+            return true;
+    return false;
+}
+
+/* Whether systemd starts this machine's services, also by a copy of its files without processes. */
+static bool has_systemd(struct gp_exam *exam)
+{
+    return gp_machine_runs(&exam->files, "systemd") ||
+           (!has_processes(exam) &&
+            gp_files_exist(&exam->files, "/etc/systemd/system/multi-user.target.wants") &&
+            !gp_files_exist(&exam->files, "/etc/init.d/nvidia-gridd"));
+}
+
 /* The driver's installer leaves the unit out where it does not find systemd, as in an image. */
 static bool report_client(struct gp_exam *exam)
 {
     static const char unit[] = "nvidia-gridd.service";
     const char *model = first_model(exam);
     if (exam->machine.container || !is_part(model) || !gp_files_exist(&exam->files, client) ||
-        !gp_machine_runs(&exam->files, "systemd") || gp_service_is_installed(exam, unit) ||
+        !has_systemd(exam) || is_logged(exam) || gp_service_is_installed(exam, unit) ||
         gp_machine_runs(&exam->files, "nvidia-gridd"))
         return false;
     gp_exam_report(
@@ -154,7 +179,9 @@ static bool report_client(struct gp_exam *exam)
     gp_exam_evidence(exam, "/proc/driver/nvidia/gpus", "%s", model);
     gp_exam_evidence(exam, client, "present, but it does not run");
     gp_exam_evidence(exam, unit, "missing");
-    gp_exam_why(exam, "Without a licence it works for a while and is then slowed down.");
+    gp_exam_why(exam,
+                "Without a licence it works for a while and is then slowed down, or CUDA reports "
+                "that the device is busy or unavailable.");
     gp_exam_command(exam, "write its unit",
                     "printf '[Service]\\nType=forking\\nExecStart=%s\\n[Install]\\n"
                     "WantedBy=multi-user.target\\n' | sudo tee /etc/systemd/system/%s",

@@ -33,7 +33,7 @@ static bool split(char *line, char *ret[FIELDS])
 
 bool gp_accounts_next(char **text, struct gp_account_line *ret)
 {
-    enum { NAME, USER = 2, HOME = 5 };
+    enum { NAME, USER = 2, HOME = 5, SHELL = 6 };
     char *fields[FIELDS];
     while (*text && **text) {
         char *line = *text;
@@ -42,8 +42,8 @@ bool gp_accounts_next(char **text, struct gp_account_line *ret)
             *(*text)++ = '\0';
         if (!split(line, fields))
             continue;
-        *ret =
-            (struct gp_account_line){fields[NAME], fields[HOME], strtoul(fields[USER], NULL, 10)};
+        *ret = (struct gp_account_line){fields[NAME], fields[HOME], fields[SHELL],
+                                        strtoul(fields[USER], NULL, 10)};
         return true;
     }
     return false;

@@ -8,7 +8,7 @@ struct gp_exam;
 
 /* A line of the file, whose copy the texts belong to. */
 struct gp_account_line {
-    const char *name, *home;
+    const char *name, *home, *shell;
     unsigned long user;
 };
 

@@ -108,7 +108,7 @@ static unsigned warned_gcc(struct gp_exam *exam, const char *text, const char *m
     const char *at = strstr(text, mark);
     const char *line = at ? gp_exam_text(exam, "%.*s", (int)strcspn(at, "\n"), at) : "";
     const char *last = strrchr(line, ' ');
-    return last && strstr(line, "gcc") ? gp_version_major(last + 1) : 0;
+    return last && (strstr(line, "gcc") || strstr(line, " cc (")) ? gp_version_major(last + 1) : 0;
 }
 
 static void read_log(struct gp_exam *exam, struct gp_failed_build *build, const char *log)

@@ -46,7 +46,8 @@ static const char *version_of(struct gp_exam *exam, const char *text, size_t siz
 bool gp_installer_read(struct gp_exam *exam, struct gp_failed_build *ret)
 {
     enum { MOST = 8 << 20, LINE = 400 };
-    static const char begin[] = "Building kernel module";
+    static const char begin[] = "Building kernel module",
+                      told[] = "failed with the following output";
     const char *line;
     size_t size, n;
     struct gp_arena scratch = {0};
@@ -56,6 +57,9 @@ bool gp_installer_read(struct gp_exam *exam, struct gp_failed_build *ret)
         /* what was tried out before it may have failed without harm */
         const char *start = memmem(text, size, begin, sizeof(begin) - 1);
         const char *at = start ? start : text;
+        /* newer installers say first that the step failed, and then how */
+        const char *output = memmem(at, size - (size_t)(at - text), told, sizeof(told) - 1);
+        at = output ? output : at;
         size_t number = gp_modules_first_error(at, size - (size_t)(at - text), &line, &n);
         *ret = (struct gp_failed_build){
             .log = gp_installer_log, .error = "", .missing = "", .refused = ""};
