@@ -176,20 +176,22 @@ static const struct gp_pci_gpu *find_unclaimed(const struct gp_machine *m, size_
     return found;
 }
 
-static void explain_regions(struct gp_exam *exam, const struct gp_log_line *line)
+static void explain_regions(struct gp_exam *exam, const struct gp_log_line *line, int region)
 {
     if (line)
         gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
     gp_exam_why(exam, "The firmware, or a virtual machine's, found no room for the GPU's memory in "
                       "the address space; no driver can use the GPU like this.");
-    if (gp_machine_is_virtual(&exam->files)) {
-        gp_exam_advice(exam, "give the virtual machine a larger 64-bit window for PCI devices");
-        gp_exam_advice(exam, "if that does not help: add pci=realloc to the kernel command line");
+    if (region == 0 && !gp_machine_is_virtual(&exam->files)) {
+        /* the registers have to lie below 4 GiB, where that setting makes no room */
+        gp_cmdline_fix(exam, "pci=realloc", "the kernel then assigns the addresses itself; reboot");
+        gp_exam_advice(exam, "if that does not help: update the firmware, and turn on \"Above 4G "
+                             "Decoding\" in its settings if it has that");
         return;
     }
-    gp_cmdline_fix(exam, "pci=realloc", "the kernel then assigns the addresses itself; reboot");
-    gp_exam_advice(exam, "if that does not help: turn on \"Above 4G Decoding\" in the firmware "
-                         "settings, and update the firmware");
+    gp_exam_advice(exam, "turn on \"Above 4G Decoding\" in the firmware settings, and update the "
+                         "firmware; give a virtual machine a larger 64-bit window for PCI devices");
+    gp_exam_advice(exam, "if that does not help: add pci=realloc to the kernel command line");
 }
 
 void gp_hardware_check_regions(struct gp_exam *exam)
@@ -208,7 +210,7 @@ void gp_hardware_check_regions(struct gp_exam *exam)
                        gp_driver_gpu_words(exam, gpu));
         gp_exam_evidence(exam, gp_hardware_path(exam, gpu->bus_id, "resource"),
                          "region %d is not assigned", region);
-        explain_regions(exam, line);
+        explain_regions(exam, line, region);
         is_told = true;
     }
     if (!line || is_told)
@@ -216,5 +218,5 @@ void gp_hardware_check_regions(struct gp_exam *exam)
     /* The driver's complaint does not name the GPU in its first line. */
     gp_exam_report(exam, GP_VERDICT_FAIL, "%s has no memory address",
                    count == 1 ? gp_driver_gpu_words(exam, unclaimed) : "a GPU");
-    explain_regions(exam, line);
+    explain_regions(exam, line, -1);
 }

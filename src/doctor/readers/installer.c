@@ -47,7 +47,7 @@ bool gp_installer_read(struct gp_exam *exam, struct gp_failed_build *ret)
 {
     enum { MOST = 8 << 20, LINE = 400 };
     static const char begin[] = "Building kernel module",
-                      told[] = "failed with the following output";
+                      told[] = "failed with the following output", step[] = "performing the step";
     const char *line;
     size_t size, n;
     struct gp_arena scratch = {0};
@@ -57,10 +57,15 @@ bool gp_installer_read(struct gp_exam *exam, struct gp_failed_build *ret)
         /* what was tried out before it may have failed without harm */
         const char *start = memmem(text, size, begin, sizeof(begin) - 1);
         const char *at = start ? start : text;
-        /* newer installers say first that the step failed, and then how */
-        const char *output = memmem(at, size - (size_t)(at - text), told, sizeof(told) - 1);
-        at = output ? output : at;
         size_t number = gp_modules_first_error(at, size - (size_t)(at - text), &line, &n);
+        /* newer installers say first that the step failed, and then how */
+        const char *output = number > 0 && memmem(line, n, step, sizeof(step) - 1)
+                                 ? memmem(at, size - (size_t)(at - text), told, sizeof(told) - 1)
+                                 : NULL;
+        if (output) {
+            at = output;
+            number = gp_modules_first_error(at, size - (size_t)(at - text), &line, &n);
+        }
         *ret = (struct gp_failed_build){
             .log = gp_installer_log, .error = "", .missing = "", .refused = ""};
         ret->kernel = exam->machine.kernel;
