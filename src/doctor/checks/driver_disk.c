@@ -422,6 +422,14 @@ static void report_unlisted(struct gp_exam *exam, const char *folder, bool is_wh
     gp_driver_fix_reboot(exam, "");
 }
 
+/* Whether files of the kernel's package are there that depmod does not write. Without them it was
+ * removed: what is left of its directory is of others, such as NVIDIA's .run installer. */
+static bool is_kernel_left(struct gp_exam *exam, const char *folder)
+{
+    return gp_files_exist(&exam->files, gp_exam_text(exam, "%s/modules.order", folder)) ||
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/modules.builtin", folder));
+}
+
 void gp_driver_check_kernel(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -432,13 +440,17 @@ void gp_driver_check_kernel(struct gp_exam *exam)
         return;
     bool is_whole = m->is_driver_loaded && gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
     const char *folder = gp_exam_text(exam, "%s/%s", in->modules, m->kernel);
-    if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/kernel", folder))) {
+    if (is_kernel_left(exam, folder)) {
         report_unlisted(exam, folder, is_whole);
         return;
     }
     gp_exam_report(exam, is_whole ? GP_VERDICT_WARN : GP_VERDICT_FAIL,
                    "an update removed the running kernel: reboot");
-    gp_exam_evidence(exam, gp_exam_text(exam, "%s/modules.dep", folder), "missing");
+    gp_exam_evidence(exam,
+                     gp_files_exist(&exam->files, folder)
+                         ? gp_exam_text(exam, "%s/modules.order", folder)
+                         : folder,
+                     "missing");
     if (in->other_kernel[0])
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", in->modules, in->other_kernel),
                          "the next kernel to boot has NVIDIA's module");
