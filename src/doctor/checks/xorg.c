@@ -21,8 +21,8 @@ static const char *const folders[] = {"/etc/X11/xorg.conf.d", "/etc/X11/nvidia-x
 
 /* ---- the configuration ---- */
 
-/* How a line BusID names a GPU. */
-enum form { FORM_DECIMAL, FORM_HEX, FORM_LSPCI };
+/* How a line BusID names a GPU; FORM_DOMAIN: by four decimal numbers, the first the domain. */
+enum form { FORM_DECIMAL, FORM_HEX, FORM_LSPCI, FORM_DOMAIN };
 
 /* A line BusID "PCI:1@0:0:0" of a file. */
 struct bus_id {
@@ -49,7 +49,8 @@ static const char *pci_part(const char *text)
     return isxdigit((unsigned char)text[0]) ? text : NULL;
 }
 
-/* Reads the numbers of "BUS[@DOMAIN]:DEVICE[:FUNCTION]"; false: it is of another form. */
+/* Reads the numbers of "BUS[@DOMAIN]:DEVICE[:FUNCTION]"; false: it is of another form. Like Xorg,
+ * it ignores a number after them. */
 static bool read_numbers(const char *text, int base, struct bus_id *id)
 {
     char *end;
@@ -62,11 +63,11 @@ static bool read_numbers(const char *text, int base, struct bus_id *id)
     id->device = strtoul(end + 1, &end, base);
     if (*end == ':' && isxdigit((unsigned char)end[1]))
         id->function = strtoul(end + 1, &end, base);
-    return *end == '"';
+    return *end == '"' || *end == ':';
 }
 
 /* Reads "[DOMAIN:]BUS:DEVICE.FUNCTION", as lspci writes it, or with a domain and ":FUNCTION", as
- * nobody does. Xorg takes neither. */
+ * nobody does. Xorg cannot read the first, and takes the domain of the second for the bus. */
 static bool read_lspci(const char *text, struct bus_id *id)
 {
     unsigned long numbers[4];
@@ -96,8 +97,8 @@ static const char *address_of(struct gp_exam *exam, const struct bus_id *id)
                         id->function);
 }
 
-/* Whether the line names a GPU that does not exist, or in a form that Xorg cannot read; its meaning
- * is then in `ret`. */
+/* Whether Xorg finds no GPU by the line: there is none, or it cannot read the form, or reads it as
+ * another device; its meaning is then in `ret`. */
 static bool is_wrong(struct gp_exam *exam, const char *line, struct bus_id *ret)
 {
     const char *quote = strchr(line, '"');
@@ -106,11 +107,13 @@ static bool is_wrong(struct gp_exam *exam, const char *line, struct bus_id *ret)
     if (!text)
         return false;
     struct bus_id decimal, hex;
-    if (read_lspci(text, ret))
-        return true;
     bool is_decimal = read_numbers(text, 10, &decimal);
     if (is_decimal && has_gpu_at(&exam->machine, address_of(exam, &decimal)))
         return false;
+    if (read_lspci(text, ret)) {
+        ret->form = is_decimal ? FORM_DOMAIN : FORM_LSPCI;
+        return true;
+    }
     bool is_hex =
         read_numbers(text, 16, &hex) && has_gpu_at(&exam->machine, address_of(exam, &hex));
     *ret = is_hex ? hex : decimal;
@@ -174,7 +177,9 @@ static void report_bus_id(struct gp_exam *exam, const struct bus_id *id, bool is
                                         "Xorg's configuration names the GPU by a hexadecimal bus "
                                         "id",
                                         "Xorg's configuration names the GPU by a bus id that Xorg "
-                                        "cannot read"};
+                                        "cannot read",
+                                        "Xorg's configuration names the GPU by a bus id that Xorg "
+                                        "reads as another device"};
     bool is_there = has_gpu_at(&exam->machine, address_of(exam, id));
     gp_exam_report(exam, is_failed ? GP_VERDICT_FAIL : GP_VERDICT_WARN, "%s", words[id->form]);
     gp_exam_evidence(exam, id->where, "%s", id->text);
@@ -186,6 +191,9 @@ static void report_bus_id(struct gp_exam *exam, const struct bus_id *id, bool is
     else if (id->form == FORM_HEX)
         gp_exam_why(exam, "lspci shows hexadecimal numbers, Xorg reads decimal ones: it finds no "
                           "such device, and ends with \"no screens found\".");
+    else if (id->form == FORM_DOMAIN)
+        gp_exam_why(exam, "Xorg reads PCI:BUS:DEVICE:FUNCTION, and takes the domain for the bus: "
+                          "it finds no such device, and ends with \"no screens found\".");
     else
         gp_exam_why(exam, "lspci writes BUS:DEVICE.FUNCTION in hexadecimal numbers, Xorg reads "
                           "PCI:BUS:DEVICE:FUNCTION in decimal ones: it finds no such device, and "
