@@ -111,10 +111,12 @@ static bool has_helper(const struct gp_exam *exam)
            (st.st_mode & S_ISUID);
 }
 
+static const char cuda_failures[] = "torch.unknown-error,ollama.init-999,ollama.init-3,cuda.999";
+
 /* A program failed in a way that a missing /dev/nvidia-uvm explains. */
 static const struct gp_log_known *cuda_failure(struct gp_exam *exam)
 {
-    return gp_log_known_of(exam, "torch.unknown-error,ollama.init-999,ollama.init-3,cuda.999");
+    return gp_log_known_of(exam, cuda_failures);
 }
 
 /* NixOS has no nvidia-modprobe: udev's rules create the files when a module is loaded, and so do
@@ -139,7 +141,8 @@ static void report_missing(struct gp_exam *exam, const char *missing, bool is_uv
         gp_exam_evidence(
             exam, "/usr/bin/nvidia-modprobe",
             "missing, or not setuid root (mode 4755); it creates these files for users");
-    if (strstr(missing, "uvm") && !failure && gp_xorg_is_misled(exam))
+    if (strstr(missing, "uvm") && !gp_log_find_known(exam, cuda_failures) &&
+        gp_xorg_is_misled(exam))
         gp_exam_can_wait(exam); /* the screen, and nothing has shown a program with CUDA */
     gp_exam_why(exam, strstr(missing, "uvm") ? "nvidia-smi works without it, but CUDA does not: "
                                                "\"CUDA unknown error\", or no device at all."

@@ -5,6 +5,7 @@
 #include "doctor/exam.h"
 #include "doctor/explain/explain_line.h"
 #include "doctor/lines.h"
+#include "doctor/readers/boot.h"
 #include "doctor/readers/homes.h"
 #include "doctor/readers/install.h"
 
@@ -281,13 +282,22 @@ static size_t list_logs(struct gp_exam *exam, const char *ret[LOGS])
     return count;
 }
 
-static bool find_log(struct gp_exam *exam, struct gp_explanation *ret, const char **ret_where)
+/* A start of Xorg that failed. */
+struct failed {
+    struct gp_explanation reason;
+    const char *where;
+    bool is_current; /* by a log of the system, of this boot; others may be old, or not Xorg's */
+};
+
+static bool find_failed(struct gp_exam *exam, struct failed *ret)
 {
     const char *logs[LOGS];
     size_t count = list_logs(exam, logs);
     for (size_t i = 0; i < count; i++)
-        if (find_failure(exam, logs[i], ret, ret_where))
+        if (find_failure(exam, logs[i], &ret->reason, &ret->where)) {
+            ret->is_current = i < DISPLAYS && gp_boot_is_before(exam, logs[i]);
             return true;
+        }
     return false;
 }
 
@@ -343,34 +353,33 @@ static void report_failure(struct gp_exam *exam, const struct gp_explanation *fa
     gp_exam_advice(exam, "%s", failure->advice);
 }
 
-/* Whether it is the error of a configuration that fits no GPU. */
-static bool is_without_gpu(const struct gp_explanation *failure)
+/* Whether Xorg did not start in this boot, by the error of a configuration that fits no GPU. */
+static bool is_without_gpu(const struct failed *failed)
 {
-    return strcmp(failure->id, "x.no-devices") == 0 || strcmp(failure->id, "x.no-screens") == 0;
+    return failed->is_current && (strcmp(failed->reason.id, "x.no-devices") == 0 ||
+                                  strcmp(failed->reason.id, "x.no-screens") == 0);
 }
 
 bool gp_xorg_is_misled(struct gp_exam *exam)
 {
     struct bus_id id;
-    struct gp_explanation failure;
-    const char *where;
-    return find_wrong(exam, &id) && find_log(exam, &failure, &where) && is_without_gpu(&failure);
+    struct failed failed;
+    return find_wrong(exam, &id) && find_failed(exam, &failed) && is_without_gpu(&failed);
 }
 
 void gp_xorg_check(struct gp_exam *exam)
 {
     struct bus_id id;
-    struct gp_explanation failure = {.words = ""};
-    const char *where = "";
-    bool is_failed = find_log(exam, &failure, &where);
+    struct failed failed = {.reason = {.words = ""}, .where = ""};
+    bool is_failed = find_failed(exam, &failed);
     bool is_wrong_id = find_wrong(exam, &id);
     if (is_wrong_id)
-        report_bus_id(exam, &id, is_failed && is_without_gpu(&failure));
+        report_bus_id(exam, &id, is_failed && is_without_gpu(&failed));
     if (is_wrong_id || gp_xorg_check_devices(exam)) {
         if (is_failed)
-            gp_exam_evidence(exam, where, "%s", failure.details);
+            gp_exam_evidence(exam, failed.where, "%s", failed.reason.details);
     } else if (is_failed) {
-        report_failure(exam, &failure, where);
+        report_failure(exam, &failed.reason, failed.where);
     } else {
         gp_xorg_check_overdrive(exam);
         gp_xorg_check_glx(exam);

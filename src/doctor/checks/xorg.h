@@ -6,7 +6,7 @@
 
 struct gp_exam;
 
-/* xorg.c: whether the configuration misnames the GPU, so that Xorg did not start. */
+/* xorg.c: whether the configuration misnames the GPU, so that Xorg did not start in this boot. */
 bool gp_xorg_is_misled(struct gp_exam *exam);
 
 /* xorg_device.c: whether a section "Device" is there. */
