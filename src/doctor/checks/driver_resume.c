@@ -37,17 +37,21 @@ bool gp_driver_needs_no_hooks(struct gp_exam *exam)
            !strstr(params, "UseKernelSuspendNotifiers: 1") && !(text && strstr(text, "\nexit 0"));
 }
 
+/* A machine that its user resets because the screen stays black logs nothing later than this. */
+#define SOON_US (5 * 60 * UINT64_C(1000000))
+
 /* The last line of the kernel's. */
 struct last {
     struct gp_exam *exam;
-    const char *text; /* if the machine had just woken; NULL */
+    const char *text; /* if the machine had just woken, and nothing else was logged later; NULL */
 };
 
 static void take_last(const struct gp_journal_line *line, void *argument)
 {
     struct last *last = argument;
     struct gp_kmsg k;
-    bool is_resume = gp_kmsg_parse(line->text, &k) && k.kind == GP_KMSG_RESUMED;
+    bool is_resume = gp_kmsg_parse(line->text, &k) && k.kind == GP_KMSG_RESUMED &&
+                     line->before_end_us <= SOON_US;
     last->text = is_resume ? gp_exam_text(last->exam, "%s", k.body) : NULL;
 }
 

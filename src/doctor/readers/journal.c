@@ -46,7 +46,7 @@ static uint64_t realtime_of(const struct gp_sdjournal *journal)
 
 /* A message as a record of /dev/kmsg: "4,0,1234567,-;NVRM: Xid …". */
 static void take_record(const struct gp_sdjournal *journal, const char *where,
-                        gp_journal_take *take, void *argument)
+                        uint64_t before_end_us, gp_journal_take *take, void *argument)
 {
     char record[LINE_SIZE];
     unsigned long source_us;
@@ -61,7 +61,8 @@ static void take_record(const struct gp_sdjournal *journal, const char *where,
         return;
     (void)snprintf(record, sizeof(record), "4,0,%" PRIu64 ",-;%.*s", us,
                    (int)(n < LINE_SIZE ? n : LINE_SIZE), text);
-    take(&(struct gp_journal_line){.text = record, .where = where}, argument);
+    take(&(struct gp_journal_line){.text = record, .where = where, .before_end_us = before_end_us},
+         argument);
 }
 
 /* Programs can write to /dev/kmsg, but not with the kernel's facility. */
@@ -71,8 +72,9 @@ static bool is_match_of_kernel(const struct gp_sdjournal *journal)
            gp_sdjournal_match(journal, "SYSLOG_FACILITY=0") >= 0;
 }
 
-/* The selected messages of the kernel, from the end of the matches. */
-static long take_kernel(const struct gp_sdjournal *journal, const char *where, uint64_t since_us,
+/* The selected messages of the kernel, from the end of the matches; those of the last day before
+ * `end_us`, when the boot before ended, or, 0, all of this boot. */
+static long take_kernel(const struct gp_sdjournal *journal, const char *where, uint64_t end_us,
                         gp_journal_take *take, void *argument)
 {
     long count = 0;
@@ -80,8 +82,9 @@ static long take_kernel(const struct gp_sdjournal *journal, const char *where, u
         journal->api.previous_skip(journal->j, GP_JOURNAL_KERNEL) <= 0)
         return 0;
     do {
-        if (realtime_of(journal) >= since_us)
-            take_record(journal, where, take, argument);
+        uint64_t us = realtime_of(journal);
+        if (us + GP_SDJOURNAL_DAY_US >= end_us)
+            take_record(journal, where, us < end_us ? end_us - us : 0, take, argument);
         count++;
     } while (count < GP_JOURNAL_KERNEL && journal->api.next(journal->j) > 0);
     return count;
@@ -129,8 +132,7 @@ long gp_journal_earlier(struct gp_exam *exam, gp_journal_take *take, void *argum
     long count = 0;
     int r = gp_sdjournal_open(exam, &journal);
     if (r == 0 && go_to_boot(&journal) && select_earlier(&journal, &last_us))
-        count = take_kernel(&journal, gp_journal_earlier_command, last_us - GP_SDJOURNAL_DAY_US,
-                            take, argument);
+        count = take_kernel(&journal, gp_journal_earlier_command, last_us, take, argument);
     gp_sdjournal_close(&journal);
     return r < 0 ? r : count > 0 ? count : -ENODATA;
 }

@@ -15,6 +15,7 @@ struct gp_journal_line {
     const char *where; /* the command that shows it, "journalctl -u ollama.service", in the exam's
                           arena; the same pointer for all lines of a unit */
     uint64_t since_boot_us; /* of a program, when it was logged; 0: unknown */
+    uint64_t before_end_us; /* of the kernel in the boot before, until anything was logged last */
 };
 
 typedef void gp_journal_take(const struct gp_journal_line *line, void *argument);
