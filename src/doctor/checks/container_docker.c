@@ -2,6 +2,8 @@
 #include "doctor/checks/container.h"
 
 #include "doctor/checks/container_host.h"
+#include "doctor/lines.h"
+#include "doctor/readers/journal.h"
 #include "doctor/readers/log.h"
 #include "doctor/version.h"
 
@@ -36,6 +38,29 @@ static void check_program(struct gp_exam *exam, const char *config, const json_t
     gp_container_configure_docker(exam);
 }
 
+static bool has_one_of(const char *line, size_t n, const char *const *words)
+{
+    for (; *words; words++)
+        if (memmem(line, n, *words, strlen(*words)))
+            return true;
+    return false;
+}
+
+/* Whether docker has been reloaded since it last refused the runtime. */
+static bool is_reloaded(struct gp_exam *exam)
+{
+    static const char *const refusals[] = {"nknown or invalid runtime name: nvidia", NULL};
+    static const char *const reloads[] = {"Got signal to reload configuration", "Reloaded Docker",
+                                          "Reloaded docker.service", NULL};
+    size_t length = 0, n;
+    const char *line, *text = gp_journal_text(exam, "docker.service", &length);
+    struct gp_lines lines = gp_lines_of(text, text ? length : 0);
+    bool is_reload = false;
+    while (gp_lines_next(&lines, &line, &n))
+        is_reload = has_one_of(line, n, reloads) || (is_reload && !has_one_of(line, n, refusals));
+    return is_reload;
+}
+
 /* docker reads the file at its start: if it has refused the runtime since, the runtime was added
  * later. What it said before its last start is not in the logs. */
 static bool report_unread(struct gp_exam *exam, const char *config)
@@ -45,6 +70,8 @@ static bool report_unread(struct gp_exam *exam, const char *config)
     if (!said || strcmp(said->where, unit) != 0 || !strstr(said->text, "nknown or invalid"))
         return false;
     (void)gp_log_known_of(exam, id); /* reports it here */
+    if (is_reloaded(exam))
+        return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "docker has not read its configuration since NVIDIA's runtime was added");
     gp_exam_evidence(exam, said->where, "%s", said->text);
