@@ -7,6 +7,7 @@
 #include "doctor/readers/searchpath.h"
 #include "model/snapshot.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Values with which NCCL makes no direct copies between GPUs; NULL: anything but "" and "0". */
@@ -110,8 +111,56 @@ static void report(struct gp_exam *exam, const char *name, const char *value, co
         gp_exam_unset(exam, name, board ? "and remove the line that sets it" : "");
 }
 
+/* The highest GPU that a graph names, as NCCL's ids have it: without the system in the upper half;
+ * −1: none, or they are matched by their ranks instead. */
+static long highest_gpu(const char *text)
+{
+    static const char tag[] = "<gpu dev=\"";
+    long most = -1;
+    for (; (text = strstr(text, tag)); text++) {
+        long dev = strtol(text + strlen(tag), NULL, 16);
+        size_t length = strcspn(text, ">");
+        if (memmem(text, length, " rank=", strlen(" rank=")) || dev > UINT8_MAX)
+            return -1;
+        most = dev > most ? dev : most;
+    }
+    return most;
+}
+
+/* A graph that was written for another machine is an error of each program with NCCL: it takes the
+ * GPUs in it by their numbers (ncclTopoGetChannelFromXml()). */
+static void check_graph(struct gp_exam *exam)
+{
+    enum { GRAPH_MAX = 1 << 20 };
+    static const char name[] = "NCCL_GRAPH_FILE";
+    const char *place, *value = gp_nccl_value(exam, name, &place);
+    const char *text = value && value[0] == '/'
+                           ? gp_files_text(&exam->files, &exam->arena, value, GRAPH_MAX, NULL)
+                           : NULL;
+    long highest = text ? highest_gpu(text) : -1;
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    if (nv.gpu_count == 0 || highest < (long)nv.gpu_count)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s names a graph of %ld GPUs, but this machine has %zu: NCCL refuses it", name,
+                   highest + 1, nv.gpu_count);
+    gp_exam_evidence(exam, place ? place : name, "%s", value);
+    gp_exam_evidence(exam, value, "gpu dev=\"%lx\"", (unsigned long)highest);
+    gp_exam_why(exam,
+                "Programs with NCCL end with \"unhandled system error\", and NCCL_DEBUG=WARN shows "
+                "\"XML Import Channel : dev %zu not found\". NCCL finds its own graph without it.",
+                nv.gpu_count);
+    gp_exam_link(exam, "https://github.com/NVIDIA/nccl/issues/1240");
+    if (place)
+        gp_nccl_remove(exam, name, place, "");
+    else
+        gp_exam_unset(exam, name, "and remove the line that sets it");
+}
+
 void gp_check_cuda_nccl(struct gp_exam *exam)
 {
+    check_graph(exam);
     for (size_t i = 0; i < GP_ARRAY_LEN(settings); i++) {
         const char *file;
         const char *value = gp_nccl_value(exam, settings[i].name, &file);
