@@ -15,7 +15,7 @@
 
 /* From "… (x86_64-linux-gnu-gcc-13 (Ubuntu …", "(gcc version 9.3.0 (Ubuntu …", "(gcc (Ubuntu
  * 11.2.0-19ubuntu1) 11.2.0, …", "(gcc10-gcc (GCC) 10.5.0 …". */
-unsigned gp_driver_kernel_gcc(struct gp_exam *exam)
+static unsigned gcc_of_kernel(struct gp_exam *exam)
 {
     static const char *const marks[] = {"gcc-", "gcc version ", "gcc ("};
     char line[1024];
@@ -55,7 +55,7 @@ static bool fix_with_toolset(struct gp_exam *exam, const char *kernel)
 {
     const struct gp_machine *m = &exam->machine;
     static const unsigned usual[][2] = {{8, 8}, {9, 11}, {10, 14}}; /* RHEL, its gcc */
-    unsigned gcc = gp_driver_kernel_gcc(exam);
+    unsigned gcc = gcc_of_kernel(exam);
     bool is_rhel = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(usual) && m->distro == GP_DISTRO_RHEL; i++)
         is_rhel =
@@ -147,8 +147,7 @@ static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *b
     if (fix_with_toolset(exam, kernel))
         return;
     if (gp_machine_has_apt(&exam->machine))
-        gp_driver_fix_compiler(exam, is_older ? build->kernel_gcc : gp_driver_kernel_gcc(exam),
-                               is_older);
+        gp_driver_fix_compiler(exam, is_older ? build->kernel_gcc : gcc_of_kernel(exam), is_older);
     else if (gp_kernels_is_own(exam, kernel))
         gp_exam_advice(exam,
                        "build the kernel's package, %s, and its headers again with this compiler, "
@@ -341,9 +340,9 @@ static void fix_installer(struct gp_exam *exam, const struct gp_failed_build *bu
         gp_exam_command(exam, "free some space where it is full", "df -h / /tmp /var");
     } else if (is_mismatched(build)) {
         gp_exam_why(exam, "The installed compiler is not the one that the kernel was built with.");
-        gp_driver_fix_compiler(exam, gp_driver_kernel_gcc(exam), true);
+        gp_driver_fix_compiler(exam, gcc_of_kernel(exam), true);
     } else if (strstr(error, "unrecognized command")) {
-        gp_driver_fix_compiler(exam, gp_driver_kernel_gcc(exam), true);
+        gp_driver_fix_compiler(exam, gcc_of_kernel(exam), true);
     } else if (gp_driver_lacks_tool(error)) {
         gp_driver_fix_tool(exam, error);
     } else if (wants_headers) {
@@ -506,7 +505,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     if (!wants_compiler && !wants_headers && fix_newer_kernel(exam, kernel))
         return;
     if (strstr(error, "unrecognized command"))
-        gp_driver_fix_compiler(exam, gp_driver_kernel_gcc(exam), true);
+        gp_driver_fix_compiler(exam, gcc_of_kernel(exam), true);
     else if (wants_compiler)
         gp_driver_fix_tool(exam, error);
     else if (!gp_driver_explain_symbol(exam, error, in->version) && !wants_headers &&

@@ -37,14 +37,13 @@ static const struct gp_pci_gpu *first_gpu(const struct gp_machine *m)
 /* The compiler is older than the kernel's, and does not know all of its options. */
 static bool show_compiler(struct gp_exam *exam, const struct gp_failed_build *build)
 {
-    unsigned gcc = gp_driver_kernel_gcc(exam);
-    if (!build->version || gcc == 0 || !strstr(build->error, "unrecognized command") ||
-        (build->used_gcc > 0 && build->used_gcc >= gcc))
+    unsigned gcc = build->kernel_gcc;
+    if (!build->version || build->used_gcc == 0 || build->used_gcc >= gcc ||
+        !strstr(build->error, "unrecognized command"))
         return false;
     gp_exam_evidence(exam, build->log, "%s", build->error);
-    if (build->used_gcc > 0)
-        gp_exam_evidence(exam, build->log, "the kernel was built by gcc %u, the module by gcc %u",
-                         gcc, build->used_gcc);
+    gp_exam_evidence(exam, build->log, "the kernel was built by gcc %u, the module by gcc %u", gcc,
+                     build->used_gcc);
     gp_exam_why(exam,
                 "The kernel was built by gcc %u, and the compiler of the installer does not "
                 "know that one's options.",

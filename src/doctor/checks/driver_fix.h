@@ -73,10 +73,8 @@ bool gp_driver_is_newest(struct gp_exam *exam, const char *version);
 /* How to get the module built for the running kernel. */
 void gp_driver_fix_build(struct gp_exam *exam);
 
-/* The release of gcc that the running kernel was built with, 12; 0: unknown. */
-unsigned gp_driver_kernel_gcc(struct gp_exam *exam);
-
-/* Installs that release, and makes it the default if that is an older one. */
+/* Installs this release of gcc, 12, that of the kernel, and makes it the default if that is an
+ * older one; 0: unknown. */
 void gp_driver_fix_compiler(struct gp_exam *exam, unsigned version, bool is_default_older);
 
 /* How to get module and libraries of one version, if two repositories have them, and the module on

@@ -177,7 +177,8 @@ static bool report_client(struct gp_exam *exam)
         exam, GP_VERDICT_WARN,
         "nothing gets a licence for the virtual GPU: systemd does not know nvidia-gridd");
     gp_exam_evidence(exam, "/proc/driver/nvidia/gpus", "%s", model);
-    gp_exam_evidence(exam, client, "present, but it does not run");
+    gp_exam_evidence(exam, client,
+                     has_processes(exam) ? "present, but it does not run" : "present");
     gp_exam_evidence(exam, unit, "missing");
     gp_exam_why(exam,
                 "Without a licence it works for a while and is then slowed down, or CUDA reports "

@@ -102,15 +102,6 @@ static const char *refused_package(struct gp_exam *exam, const char *text, size_
     return "";
 }
 
-/* The kernel's build warns: "  You are using:           gcc (Ubuntu 10.3.0-15ubuntu1) 10.3.0". */
-static unsigned warned_gcc(struct gp_exam *exam, const char *text, const char *mark)
-{
-    const char *at = strstr(text, mark);
-    const char *line = at ? gp_exam_text(exam, "%.*s", (int)strcspn(at, "\n"), at) : "";
-    const char *last = strrchr(line, ' ');
-    return last && (strstr(line, "gcc") || strstr(line, " cc (")) ? gp_version_major(last + 1) : 0;
-}
-
 static void read_log(struct gp_exam *exam, struct gp_failed_build *build, const char *log)
 {
     char kernel[96];
@@ -125,8 +116,8 @@ static void read_log(struct gp_exam *exam, struct gp_failed_build *build, const 
     build->missing = missing_package(exam, text);
     build->refused = refused_package(exam, text, size);
     build->kernel = gp_exam_text(exam, "%s", kernel);
-    build->kernel_gcc = warned_gcc(exam, text, "The kernel was built by:");
-    build->used_gcc = warned_gcc(exam, text, "You are using:");
+    build->kernel_gcc = gp_installer_warned_gcc(exam, text, "The kernel was built by:");
+    build->used_gcc = gp_installer_warned_gcc(exam, text, "You are using:");
     build->line = gp_modules_first_error(text, size, &line, &length);
     if (build->line > 0)
         build->error = gp_exam_text(exam, "%.*s", length < 400 ? (int)length : 400, line);

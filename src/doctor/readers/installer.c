@@ -3,6 +3,7 @@
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/install.h"
+#include "doctor/version.h"
 
 #include <string.h>
 
@@ -43,6 +44,14 @@ static const char *version_of(struct gp_exam *exam, const char *text, size_t siz
     return gp_exam_text(exam, "%.*s", (int)strspn(at, "0123456789."), at);
 }
 
+unsigned gp_installer_warned_gcc(struct gp_exam *exam, const char *text, const char *mark)
+{
+    const char *at = strstr(text, mark);
+    const char *line = at ? gp_exam_text(exam, "%.*s", (int)strcspn(at, "\n"), at) : "";
+    const char *last = strrchr(line, ' ');
+    return last && (strstr(line, "gcc") || strstr(line, " cc (")) ? gp_version_major(last + 1) : 0;
+}
+
 bool gp_installer_read(struct gp_exam *exam, struct gp_failed_build *ret)
 {
     enum { MOST = 8 << 20, LINE = 400 };
@@ -70,6 +79,8 @@ bool gp_installer_read(struct gp_exam *exam, struct gp_failed_build *ret)
             .log = gp_installer_log, .error = "", .missing = "", .refused = ""};
         ret->kernel = exam->machine.kernel;
         ret->version = version_of(exam, text, size);
+        ret->kernel_gcc = gp_installer_warned_gcc(exam, text, "The kernel was built by:");
+        ret->used_gcc = gp_installer_warned_gcc(exam, text, "You are using:");
         ret->line = number;
         for (const char *c = text; number > 0 && c < at; c++)
             ret->line += *c == '\n';
