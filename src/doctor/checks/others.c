@@ -543,6 +543,7 @@ void gp_check_python_others(struct gp_exam *exam)
         gp_check_rapids(exam, env, &nv);
         gp_check_python_needs(exam, env, &nv);
         gp_check_own_libcuda(exam, env);
+        gp_check_conda_stdcxx(exam, env);
         gp_check_cpu_builds(exam, env);
         gp_check_llama_python(exam, env);
         check_cupy(exam, env, &nv);

@@ -32,6 +32,9 @@ void gp_check_triton(struct gp_exam *exam);
 /* others.c; the following files have its parts. */
 void gp_check_python_others(struct gp_exam *exam);
 
+/* conda_stdcxx.c: conda's C++ library */
+void gp_check_conda_stdcxx(struct gp_exam *exam, const struct gp_pyenv *env);
+
 /* needs.c: libraries and GPUs that packages need */
 void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
                            const struct gp_nvidia *nv);

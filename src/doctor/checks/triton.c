@@ -206,6 +206,53 @@ static const char *use_of(struct gp_exam *exam, const struct gp_pyenv *env, cons
     return program ? program : cache;
 }
 
+/* Where the headers of the distribution's Python should be, if they are missing; NULL: they are
+ * there, or it is another Python, which brings its own. */
+static const char *missing_header(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    char real[GP_PATH_SIZE];
+    const char *program = gp_exam_text(exam, "/usr/bin/python%s", env->python);
+    const char *own = gp_exam_text(exam, "%s/bin/python%s", env->prefix, env->python);
+    const char *header = gp_exam_text(exam, "/usr/include/python%s/Python.h", env->python);
+    own =
+        gp_files_exist(&exam->files, own) ? own : gp_exam_text(exam, "%s/bin/python3", env->prefix);
+    if (gp_files_real(&exam->files, own, real) && strcmp(real, program) != 0)
+        return NULL;
+    return env->python[0] && gp_files_exist(&exam->files, program) &&
+                   gp_files_exist(&exam->files, "/usr/bin/gcc") &&
+                   !gp_files_exist(&exam->files, header)
+               ? header
+               : NULL;
+}
+
+/* What is harmless until Triton compiles: most programs with PyTorch do without. */
+static void note_header(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");
+    const char *header = triton ? missing_header(exam, env) : NULL;
+    bool is_debian = gp_files_exist(&exam->files, "/etc/debian_version");
+    if (!header || (exam->last && exam->last->check == exam->check))
+        return;
+    const struct gp_pypackage *user = known_user(env);
+    gp_exam_report(exam, user ? GP_VERDICT_INFO : GP_VERDICT_OK,
+                   "Triton %s in %s cannot compile its helper for GPUs without the headers of "
+                   "Python %s",
+                   triton->version, env->prefix, env->python);
+    gp_exam_evidence(exam, header, "missing");
+    if (user)
+        gp_exam_evidence(exam, env->site, "%s compiles with Triton", user->entry);
+    gp_exam_why(exam, "Triton needs them once, for cuda_utils.c: \"fatal error: Python.h: No such "
+                      "file or directory\".");
+    if (is_debian)
+        gp_exam_command(exam, "the headers of this Python", "sudo apt install python%s-dev",
+                        gp_exam_quoted(exam, env->python));
+    else
+        gp_exam_advice(exam,
+                       "install the headers of Python %s from the distribution "
+                       "(python3-devel, or that of this version)",
+                       env->python);
+}
+
 void gp_check_triton(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -213,6 +260,9 @@ void gp_check_triton(struct gp_exam *exam)
         exam->machine.is_wsl || !has_usable_gpu(exam) || is_found(exam) ? NULL : bare_folder(exam);
     for (size_t i = 0; i < envs->count; i++)
         check_release(exam, &envs->list[i]);
+    for (size_t i = 0; i < envs->count && !folder && !exam->machine.is_wsl; i++)
+        if (has_usable_gpu(exam))
+            note_header(exam, &envs->list[i]);
     for (size_t i = 0; folder && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");
