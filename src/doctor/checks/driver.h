@@ -176,11 +176,14 @@ void gp_driver_check_xwayland(struct gp_exam *exam);
 #define GP_DRIVER_KEEPS_NONE "PreserveVideoMemoryAllocations: 0"
 
 /* driver_resume.c: whether the loaded driver is set up so that the services and the hook which
- * suspend it by nvidia-sleep.sh are of no use to it, whether or not they are enabled; how to turn
- * them off; and reports a machine that hangs with them when it wakes, or, true, without a driver
- * that keeps GPU memory across suspend. */
+ * suspend it by nvidia-sleep.sh are of no use to it, whether or not they are enabled; and how to
+ * turn them off. */
 bool gp_driver_needs_no_hooks(struct gp_exam *exam);
 void gp_driver_fix_hooks(struct gp_exam *exam);
+/* What a desktop shows whose pictures a suspend has lost. */
+extern const char gp_driver_lost_pictures[];
+/* Reports a machine that hangs or is reset when it wakes. True: the remedy, to keep GPU memory
+ * across suspend, is still to be added. */
 bool gp_driver_check_resume(struct gp_exam *exam);
 
 /* driver_hybrid.c: a part of driver.params, for a screen on another GPU than NVIDIA's. */

@@ -339,8 +339,7 @@ static bool report_desktop(struct gp_exam *exam, const char *path, const char *p
     gp_exam_evidence(exam, path, GP_DRIVER_KEEPS_NONE);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/comm", process),
                      "a compositor that does not restore all that was lost");
-    gp_exam_why(exam, "After waking up the screen is black but for the pointer, or windows, fonts "
-                      "and pictures are blank or garbled, until the session is started again.");
+    gp_exam_why(exam, "%s", gp_driver_lost_pictures);
     keep_memory(exam);
     gp_driver_fix_reboot(exam, "");
     return true;

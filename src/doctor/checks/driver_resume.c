@@ -150,6 +150,10 @@ static const struct gp_package *find_compositor(struct gp_exam *exam)
     return NULL;
 }
 
+const char gp_driver_lost_pictures[] =
+    "After waking up the screen is black but for the pointer, or windows, fonts and pictures are "
+    "blank or garbled, until the session is started again.";
+
 /* The user had to reset the machine: what the desktop had in the GPU's memory was lost. */
 static bool report_needed(struct gp_exam *exam, const char *woken)
 {
@@ -162,8 +166,7 @@ static bool report_needed(struct gp_exam *exam, const char *woken)
     gp_exam_evidence(exam, gp_journal_earlier_command, "%s, the last line", woken);
     gp_exam_evidence(exam, params_path, GP_DRIVER_KEEPS_NONE);
     gp_exam_evidence(exam, "package", "%s: does not restore all that was lost", compositor->name);
-    gp_exam_why(exam, "After waking up the screen is black but for the pointer, or windows, fonts "
-                      "and pictures are blank or garbled, until the session is started again.");
+    gp_exam_why(exam, "%s", gp_driver_lost_pictures);
     return true;
 }
 
