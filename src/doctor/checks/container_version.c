@@ -261,7 +261,7 @@ static void report_faulty(struct gp_exam *exam, const struct faulty *release, co
                    "%s: the container toolkit %s has a fault", release->words, release->version);
     gp_exam_evidence(exam, "package", "%s %s; %s", name, version,
                      release->mended ? gp_exam_text(exam, "%s fixes it", release->mended)
-                                     : "reported by users, who do not have it with 1.17.8");
+                                     : "reported by users; 1.17.8 does not have it");
     gp_log_show_known(exam, known);
     gp_exam_why(exam, "%s", release->message);
     if (release->mended)

@@ -41,8 +41,8 @@ void gp_driver_check_module(struct gp_exam *exam);
 
 /* driver_forgotten.c */
 /* Reports the module's source that DKMS does not know; false: it knows it, or there is none.
- * `ret_is_new`: its remedy may bring a newer kernel. */
-bool gp_driver_report_forgotten(struct gp_exam *exam, bool *ret_is_new);
+ * `ret_updates_kernel`: its remedy may bring a newer kernel. */
+bool gp_driver_report_forgotten(struct gp_exam *exam, bool *ret_updates_kernel);
 
 /* driver_block.c: what prevents loading the module */
 void gp_driver_check_blacklist(struct gp_exam *exam);

@@ -94,7 +94,7 @@ static void report_without_headers(struct gp_exam *exam, const struct tree *tree
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DKMS, NULL, NULL);
 }
 
-bool gp_driver_report_forgotten(struct gp_exam *exam, bool *ret_is_new)
+bool gp_driver_report_forgotten(struct gp_exam *exam, bool *ret_updates_kernel)
 {
     const struct gp_install *in = gp_install_of(exam);
     const struct gp_driver_library *library = gp_install_library(in);
@@ -108,8 +108,8 @@ bool gp_driver_report_forgotten(struct gp_exam *exam, bool *ret_is_new)
     const char *headers = gp_exam_text(exam, "%s/%s/build", in->modules, kernel);
     bool has_headers = gp_files_exist(&exam->files, headers);
     bool has_dkms = gp_driver_has_dkms(exam);
-    *ret_is_new = !has_headers && exam->machine.distro == GP_DISTRO_ARCH;
-    if (*ret_is_new) {
+    *ret_updates_kernel = !has_headers && exam->machine.distro == GP_DISTRO_ARCH;
+    if (*ret_updates_kernel) {
         report_without_headers(exam, &tree, headers);
         return true;
     }

@@ -17,8 +17,8 @@ bool gp_module_keys_are_unused(struct gp_exam *exam);
 /* Adds how to have the kernel trust such a key; false: it is none. */
 bool gp_module_keys_fix_unused(struct gp_exam *exam);
 
-/* Whether this boot went without shim, by systemd-boot or its stub, and which folder has none, so
- * that no key can be enrolled. */
+/* Whether the firmware started another boot loader than shim, which alone can enroll keys; in
+ * *ret_top the folder of the system partition that has no shim. */
 bool gp_module_keys_are_without_shim(struct gp_exam *exam, const char **ret_top);
 void gp_module_keys_fix_without_shim(struct gp_exam *exam, const char *top);
 
