@@ -142,6 +142,22 @@ static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found 
     }
 }
 
+/* That passes, but is the cause if something was to be built. */
+static void remark_without_toolkit(struct gp_exam *exam)
+{
+    struct gp_torch torch;
+    const char *newest = gp_cuda_ceiling(exam->machine.driver);
+    gp_exam_report(exam, GP_VERDICT_OK,
+                   "no CUDA toolkit is installed; it is needed to build programs, not to run them");
+    if (exam->machine.container)
+        gp_exam_advice(exam, "use an image whose tag has devel in place of runtime or base, or "
+                             "install the toolkit in this one:");
+    if (gp_cuda_torch(exam, &torch))
+        gp_cuda_fix_compiler(exam, torch.cuda);
+    else if (newest[0])
+        gp_cuda_fix_compiler(exam, newest);
+}
+
 static void run_toolkits(struct gp_exam *exam)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
@@ -163,9 +179,7 @@ static void run_toolkits(struct gp_exam *exam)
     if (exam->last != before)
         return;
     if (all->count == 0) {
-        gp_exam_report(
-            exam, GP_VERDICT_OK,
-            "no CUDA toolkit is installed; it is needed to build programs, not to run them");
+        remark_without_toolkit(exam);
         return;
     }
     if (!gp_cuda_torch_remark(exam))
