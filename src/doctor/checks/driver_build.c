@@ -458,7 +458,7 @@ static bool fix_last_source(struct gp_exam *exam, const struct gp_failed_build *
     const struct gp_install *in = gp_install_of(exam);
     struct gp_failed_build of_dkms = *build;
     of_dkms.version = in->version;
-    if (in->run_trace[0] && in->package_count == 0)
+    if (in->package_count == 0 && (in->run_trace[0] || gp_driver_is_vgpu_host(exam)))
         gp_driver_fix_release(exam, &of_dkms);
     else if (is_unmaintained(exam, in->version))
         fix_unmaintained(exam, in->version, kernel);

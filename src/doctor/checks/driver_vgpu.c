@@ -22,9 +22,17 @@ static const char *vgpu_file(struct gp_exam *exam)
     return gp_files_first(&exam->files, paths);
 }
 
+/* Only its source has this module; DKMS may not have been able to build it. */
+static bool has_source(struct gp_exam *exam)
+{
+    const char *path = gp_exam_text(exam, "%s/source/dkms.conf", gp_install_of(exam)->source);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    return text && strstr(text, "nvidia-vgpu-vfio");
+}
+
 bool gp_driver_is_vgpu_host(struct gp_exam *exam)
 {
-    return vgpu_file(exam);
+    return vgpu_file(exam) || has_source(exam);
 }
 
 /* A merged driver has both. */
