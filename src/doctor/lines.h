@@ -64,6 +64,14 @@ static inline bool gp_lines_starts_any(const char *text, const char *const *star
     return *starts;
 }
 
+/* Whether a line has one of these words; NULL is behind the last. */
+static inline bool gp_lines_has_any(const char *line, size_t length, const char *const *words)
+{
+    while (*words && !memmem(line, length, *words, strlen(*words)))
+        words++;
+    return *words;
+}
+
 /* Whether a comma list, "alice,bob", has exactly this word. */
 static inline bool gp_lines_list_has(const char *list, const char *word)
 {

@@ -38,14 +38,6 @@ static void check_program(struct gp_exam *exam, const char *config, const json_t
     gp_container_configure_docker(exam);
 }
 
-static bool has_one_of(const char *line, size_t n, const char *const *words)
-{
-    for (; *words; words++)
-        if (memmem(line, n, *words, strlen(*words)))
-            return true;
-    return false;
-}
-
 /* Whether docker has been reloaded since it last refused the runtime. */
 static bool is_reloaded(struct gp_exam *exam)
 {
@@ -57,7 +49,8 @@ static bool is_reloaded(struct gp_exam *exam)
     struct gp_lines lines = gp_lines_of(text, text ? length : 0);
     bool is_reload = false;
     while (gp_lines_next(&lines, &line, &n))
-        is_reload = has_one_of(line, n, reloads) || (is_reload && !has_one_of(line, n, refusals));
+        is_reload = gp_lines_has_any(line, n, reloads) ||
+                    (is_reload && !gp_lines_has_any(line, n, refusals));
     return is_reload;
 }
 

@@ -91,7 +91,7 @@ bool gp_container_report_overwritten(struct gp_exam *exam, const char *path, con
 /* ---- the template of k3s and RKE2 ---- */
 
 /* A template whose only runtime is NVIDIA's, and that neither includes the built-in one nor has
- * what a complete configuration for Kubernetes has: it is not one that somebody wrote. */
+ * what a complete configuration for Kubernetes has: nobody wrote such a one by hand. */
 static bool is_of_operator(const char *text)
 {
     static const char *const others[] = {"{{", "sandbox_image", "runtimes.runc", "SystemdCgroup",

@@ -95,15 +95,14 @@ static const char *full_line(struct gp_exam *exam, const struct gp_docker_contai
 {
     static const char *const words[] = {
         "Error while creating shared memory segment", "out of shared memory (shm)",
-        "insufficient shared memory (shm)", "No space left on device: '/dev/shm"};
+        "insufficient shared memory (shm)", "No space left on device: '/dev/shm", NULL};
     enum { SHOWN = 300 };
     size_t length = 0, n;
     const char *text = gp_docker_printed(exam, c, &length), *line;
     struct gp_lines lines = gp_lines_of(text, text ? length : 0);
     while (gp_lines_next(&lines, &line, &n))
-        for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
-            if (memmem(line, n, words[i], strlen(words[i])))
-                return gp_exam_text(exam, "%.*s", n < SHOWN ? (int)n : SHOWN, line);
+        if (gp_lines_has_any(line, n, words))
+            return gp_exam_text(exam, "%.*s", n < SHOWN ? (int)n : SHOWN, line);
     return NULL;
 }
 

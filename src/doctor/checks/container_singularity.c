@@ -55,14 +55,8 @@ static bool is_same(const struct gp_exam *exam, const char *a, const char *b)
 /* The first in PATH, if it is not the system's own; NULL: it is, or there is none. */
 static const char *foreign_ldconfig(struct gp_exam *exam, const char *own)
 {
-    const char *list = gp_machine_variable(&exam->machine, "PATH");
-    char folder[GP_PATH_SIZE];
-    while (list && gp_search_path_next(&list, ":", folder)) {
-        const char *path = gp_exam_text(exam, "%s/ldconfig", folder);
-        if (folder[0] == '/' && gp_files_exist(&exam->files, path))
-            return is_same(exam, path, own) ? NULL : path;
-    }
-    return NULL;
+    const char *path = gp_search_path_program(exam, "ldconfig");
+    return path && !is_same(exam, path, own) ? path : NULL;
 }
 
 /* ---- what it has printed ---- */

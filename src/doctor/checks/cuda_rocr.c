@@ -35,15 +35,10 @@ static const char why_ollama[] = "It then looks for AMD GPUs alone, and computes
 static struct misled ollama_of(struct gp_exam *exam)
 {
     struct misled found = {OLLAMA, NULL, why_ollama};
-    const char *list = gp_machine_variable(&exam->machine, "PATH");
     struct gp_processes all = gp_processes_of(exam);
-    char folder[GP_PATH_SIZE];
-    while (gp_search_path_next(&list, ":", folder)) {
-        found.path = gp_exam_text(exam, "%s/ollama", folder);
-        if (folder[0] == '/' && gp_files_exist(&exam->files, found.path))
-            return found;
-    }
-    found.path = gp_processes_next(exam, &all, "ollama");
+    found.path = gp_search_path_program(exam, "ollama");
+    if (!found.path)
+        found.path = gp_processes_next(exam, &all, "ollama");
     return found.path ? found : (struct misled){NULL};
 }
 
@@ -81,7 +76,9 @@ static bool report_service(struct gp_exam *exam)
     enum { MOST = 16 };
     static const char unit[] = "ollama.service";
     struct gp_service_setting found[MOST];
-    size_t count = gp_service_settings(exam, name, found, MOST);
+    size_t count = gp_service_is_installed(exam, unit)
+                       ? gp_service_settings(exam, name, found, MOST) /* reads every unit */
+                       : 0;
     for (size_t i = 0; i < count; i++) {
         if (strcmp(found[i].service, unit) != 0)
             continue;

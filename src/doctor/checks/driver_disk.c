@@ -422,7 +422,7 @@ static void report_unlisted(struct gp_exam *exam, const char *folder, bool is_wh
 }
 
 /* Whether files of the kernel's package are there that depmod does not write. Without them it was
- * removed: what is left of its directory is of others, such as NVIDIA's .run installer. */
+ * removed, and its directory has only files of others, such as NVIDIA's .run installer. */
 static bool is_kernel_left(struct gp_exam *exam, const char *folder)
 {
     return gp_files_exist(&exam->files, gp_exam_text(exam, "%s/modules.order", folder)) ||

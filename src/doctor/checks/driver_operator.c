@@ -3,6 +3,7 @@
 #include "doctor/checks/driver.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/driver_wish.h"
+#include "doctor/lines.h"
 #include "doctor/readers/install.h"
 #include "doctor/readers/installer.h"
 #include "doctor/readers/log.h"
@@ -79,14 +80,11 @@ static const struct gp_log_line *installer_line(struct gp_exam *exam)
 static bool is_rejected_in_log(struct gp_exam *exam)
 {
     static const char *const words[] = {"load error: Key was rejected",
-                                        "load error: Required key not available"};
+                                        "load error: Required key not available", NULL};
     enum { MOST = 1 << 20 };
     size_t size = 0;
     const char *text = gp_files_tail(&exam->files, &exam->arena, gp_installer_log, MOST, &size);
-    bool is_found = false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(words) && text; i++)
-        is_found = is_found || memmem(text, size, words[i], strlen(words[i]));
-    return is_found;
+    return text && gp_lines_has_any(text, size, words);
 }
 
 static void show_rejection(struct gp_exam *exam, const char *where, const char *text)

@@ -5,6 +5,7 @@
 #include "doctor/checks/driver_wish.h"
 #include "doctor/checks/system.h"
 #include "doctor/lines.h"
+#include "doctor/readers/journal.h"
 #include "doctor/readers/log.h"
 #include "doctor/readers/processes.h"
 #include "doctor/readers/services.h"
@@ -182,7 +183,7 @@ static const char *never_ended(struct gp_exam *exam, const struct gp_syslog *log
                                const struct sleep_unit *unit)
 {
     enum { BOOTS_MOST = 5 };
-    static const char boot[] = "kernel: Linux version", boot_at[] = "] Linux version";
+    static const char boot_at[] = "] Linux version";
     const char *line, *start = NULL, *last = NULL;
     size_t n;
     struct gp_lines lines = gp_lines_of(log->text, log->length);
@@ -194,7 +195,7 @@ static const char *never_ended(struct gp_exam *exam, const struct gp_syslog *log
             boots = 0;
         } else if (is_about(line, n, unit, "")) {
             start = NULL;
-        } else if (memmem(line, n, boot, sizeof(boot) - 1) ||
+        } else if (gp_journal_begins_boot(line, n) ||
                    memmem(line, n, boot_at, sizeof(boot_at) - 1)) {
             boots++;
         } else if (boots == 0 && n > 0) {

@@ -67,14 +67,13 @@ static bool is_suspending(const char *line, size_t n)
  * if there is only the kernel's. */
 static unsigned count_ends(struct gp_exam *exam)
 {
-    static const char boot[] = "kernel: Linux version";
     size_t length = 0, n;
     const char *line, *text = gp_journal_text(exam, scope, &length);
     struct gp_lines lines = gp_lines_of(text, text ? length : 0);
     unsigned ends = 0;
     bool is_end = false, was_end = false;
     while (gp_lines_next(&lines, &line, &n)) {
-        if (memmem(line, n, boot, sizeof(boot) - 1)) {
+        if (gp_journal_begins_boot(line, n)) {
             ends += is_end;
             was_end = is_end;
             is_end = false;
@@ -112,23 +111,19 @@ static void report_unneeded(struct gp_exam *exam, const char *woken)
 static bool is_shutting_down(const char *line, size_t n)
 {
     static const char *const words[] = {"Shutting down", "shutdown.target", "target Shutdown",
-                                        "target System Shutdown"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
-        if (memmem(line, n, words[i], strlen(words[i])))
-            return true;
-    return false;
+                                        "target System Shutdown", NULL};
+    return gp_lines_has_any(line, n, words);
 }
 
 /* Whether systemd has shut the boot before down: it did not end by a reset. */
 static bool was_shut_down(struct gp_exam *exam)
 {
-    static const char boot[] = "kernel: Linux version";
     size_t length = 0, n;
     const char *line, *text = gp_journal_text(exam, scope, &length);
     struct gp_lines lines = gp_lines_of(text, text ? length : 0);
     bool is_shut = false, was_shut = false;
     while (gp_lines_next(&lines, &line, &n)) {
-        bool is_boot = memmem(line, n, boot, sizeof(boot) - 1);
+        bool is_boot = gp_journal_begins_boot(line, n);
         was_shut = is_boot ? is_shut : was_shut;
         is_shut = !is_boot && (is_shut || is_shutting_down(line, n));
     }

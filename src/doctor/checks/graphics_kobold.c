@@ -53,12 +53,8 @@ static bool has_tool(struct gp_exam *exam)
                                         "/opt/rocm/bin/rocminfo",
                                         NULL};
     const struct gp_homes *homes = gp_homes_of(exam);
-    const char *list = gp_machine_variable(&exam->machine, "PATH");
-    char folder[GP_PATH_SIZE];
-    bool is_found = gp_files_first(&exam->files, tools);
-    while (!is_found && list && gp_search_path_next(&list, ":", folder))
-        is_found = folder[0] == '/' &&
-                   gp_files_exist(&exam->files, gp_exam_text(exam, "%s/vulkaninfo", folder));
+    bool is_found =
+        gp_files_first(&exam->files, tools) || gp_search_path_program(exam, "vulkaninfo");
     for (size_t i = 0; i < homes->count && !is_found; i++)
         is_found = gp_files_exist(
             &exam->files, gp_exam_text(exam, "%s/.nix-profile/bin/vulkaninfo", homes->list[i]));

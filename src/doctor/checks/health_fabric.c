@@ -125,8 +125,8 @@ static const char *package_version(struct gp_exam *exam, const char **ret_where)
 /* The last line of its log with one of these words, in the exam's arena; NULL: none. */
 static const char *last_words(struct gp_exam *exam)
 {
-    static const char *const words[] = {"rror",     "atal",        "failed",
-                                        "aborting", "don't match", "NV_WARN_NOTHING_TO_DO"};
+    static const char *const words[] = {
+        "rror", "atal", "failed", "aborting", "don't match", "NV_WARN_NOTHING_TO_DO", NULL};
     enum { TAIL = 64 << 10, LINE = 400 };
     size_t length = 0, n;
     const char *path = gp_files_first(&exam->files, log_paths);
@@ -134,9 +134,8 @@ static const char *last_words(struct gp_exam *exam)
     const char *line, *found = NULL;
     struct gp_lines lines = gp_lines_of(text ? text : "", length);
     while (gp_lines_next(&lines, &line, &n))
-        for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
-            if (memmem(line, n, words[i], strlen(words[i])))
-                found = gp_exam_text(exam, "%.*s", n < LINE ? (int)n : LINE, line);
+        if (gp_lines_has_any(line, n, words))
+            found = gp_exam_text(exam, "%.*s", n < LINE ? (int)n : LINE, line);
     return found;
 }
 
@@ -416,14 +415,13 @@ static bool is_other_version(const char *version, const char *driver)
 /* How often it has set the NVSwitches up since boot; 0 also if that is unknown. */
 static unsigned count_setups(struct gp_exam *exam)
 {
-    static const char boot[] = "kernel: Linux version",
-                      done[] = "Successfully configured all the available NVSwitches";
+    static const char done[] = "Successfully configured all the available NVSwitches";
     size_t length = 0, n;
     const char *line, *text = gp_journal_text(exam, unit, &length);
     struct gp_lines lines = gp_lines_of(text, text ? length : 0);
     unsigned count = 0;
     while (gp_lines_next(&lines, &line, &n)) {
-        if (memmem(line, n, boot, sizeof(boot) - 1))
+        if (gp_journal_begins_boot(line, n))
             count = 0;
         count += memmem(line, n, done, sizeof(done) - 1) != NULL;
     }

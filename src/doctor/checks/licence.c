@@ -4,6 +4,7 @@
 #include "doctor/exam.h"
 #include "doctor/lines.h"
 #include "doctor/readers/install.h"
+#include "doctor/readers/journal.h"
 #include "doctor/readers/services.h"
 #include "doctor/readers/syslog.h"
 
@@ -68,12 +69,10 @@ static void check_server(struct gp_exam *exam)
 /* Whether the service says that there is no licence. */
 static bool is_refusal(const char *line, size_t n)
 {
-    static const char *const words[] = {"Failed to", "not found", "expired", "nlicensed",
-                                        "request failed"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
-        if (memmem(line, n, words[i], strlen(words[i])))
-            return memmem(line, n, "icen", 4) || memmem(line, n, "token", 5);
-    return false;
+    static const char *const words[] = {"Failed to", "not found",      "expired",
+                                        "nlicensed", "request failed", NULL};
+    static const char *const topics[] = {"icen", "token", NULL};
+    return gp_lines_has_any(line, n, words) && gp_lines_has_any(line, n, topics);
 }
 
 /* "NVIDIA A10-12Q": a part of a GPU, with the letter of its kind. */
@@ -197,13 +196,12 @@ static bool report_client(struct gp_exam *exam)
  * refusal, or NULL: nothing. */
 static const char *last_said(const struct gp_syslog *log)
 {
-    static const char program[] = "nvidia-gridd", booted[] = "kernel: Linux version",
-                      acquired[] = "acquired successfully";
+    static const char program[] = "nvidia-gridd", acquired[] = "acquired successfully";
     const char *said = NULL, *line;
     size_t n;
     struct gp_lines lines = gp_lines_of(log->text, log->length);
     while (gp_lines_next(&lines, &line, &n)) {
-        if (memmem(line, n, booted, sizeof(booted) - 1))
+        if (gp_journal_begins_boot(line, n))
             said = NULL;
         else if (!memmem(line, n, program, sizeof(program) - 1))
             continue;

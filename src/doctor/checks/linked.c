@@ -205,7 +205,7 @@ static void mend_torch(struct gp_exam *exam, const struct gp_pyenv *env,
                     list);
 }
 
-static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const struct linked *linked,
+static void mend(struct gp_exam *exam, const struct gp_pyenv *env,
                  const struct gp_pypackage *package, const struct missing *missing)
 {
     const char *folder = folder_of_all(exam, missing), *cuda = cuda_of(exam, package), *have;
@@ -213,10 +213,6 @@ static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const struct 
         !gp_cudnn_of_name(missing->first) && strncmp(missing->first, "libnccl", 7) != 0;
     const char *other =
         strncmp(package->name, "mxnet-cu", 8) == 0 ? gp_mxnet_package(exam, &have) : NULL;
-    if (linked->is_whole) {
-        mend_torch(exam, env, missing, cuda);
-        return;
-    }
     if (folder) {
         gp_exam_command(exam, "also in the shell's startup file",
                         "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
@@ -285,6 +281,9 @@ bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,
                 "The import fails: \"OSError: %s: cannot open shared object file\". nvidia-smi "
                 "shows the CUDA that the driver can run, not the one that is installed.",
                 missing.first);
-    mend(exam, env, linked, package, &missing);
+    if (linked->is_whole)
+        mend_torch(exam, env, &missing, cuda);
+    else
+        mend(exam, env, package, &missing);
     return true;
 }

@@ -230,7 +230,6 @@ static void note_header(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");
     const char *header = triton ? missing_header(exam, env) : NULL;
-    bool is_debian = gp_files_exist(&exam->files, "/etc/debian_version");
     if (!header || (exam->last && exam->last->check == exam->check))
         return;
     const struct gp_pypackage *user = known_user(env);
@@ -243,7 +242,7 @@ static void note_header(struct gp_exam *exam, const struct gp_pyenv *env)
         gp_exam_evidence(exam, env->site, "%s compiles with Triton", user->entry);
     gp_exam_why(exam, "Triton needs them once, for cuda_utils.c: \"fatal error: Python.h: No such "
                       "file or directory\".");
-    if (is_debian)
+    if (gp_machine_has_apt(&exam->machine))
         gp_exam_command(exam, "the headers of this Python", "sudo apt install python%s-dev",
                         gp_exam_quoted(exam, env->python));
     else
@@ -256,13 +255,12 @@ static void note_header(struct gp_exam *exam, const struct gp_pyenv *env)
 void gp_check_triton(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    const char *folder =
-        exam->machine.is_wsl || !has_usable_gpu(exam) || is_found(exam) ? NULL : bare_folder(exam);
+    bool is_usable = !exam->machine.is_wsl && has_usable_gpu(exam);
+    const char *folder = !is_usable || is_found(exam) ? NULL : bare_folder(exam);
     for (size_t i = 0; i < envs->count; i++)
         check_release(exam, &envs->list[i]);
-    for (size_t i = 0; i < envs->count && !folder && !exam->machine.is_wsl; i++)
-        if (has_usable_gpu(exam))
-            note_header(exam, &envs->list[i]);
+    for (size_t i = 0; i < envs->count && !folder && is_usable; i++)
+        note_header(exam, &envs->list[i]);
     for (size_t i = 0; folder && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");

@@ -174,31 +174,30 @@ static const char *words_for_xorg(struct gp_exam *exam, const struct bus_id *id)
 
 static void report_bus_id(struct gp_exam *exam, const struct bus_id *id, bool is_failed)
 {
-    static const char *const words[] = {"Xorg's configuration names a GPU that does not exist",
-                                        "Xorg's configuration names the GPU by a hexadecimal bus "
-                                        "id",
-                                        "Xorg's configuration names the GPU by a bus id that Xorg "
-                                        "cannot read",
-                                        "Xorg's configuration names the GPU by a bus id that Xorg "
-                                        "reads as another device"};
+    static const struct {
+        const char *words, *why;
+    } rows[] = {
+        [FORM_DECIMAL] = {"a GPU that does not exist",
+                          "A card was moved or removed, or the firmware counts the buses "
+                          "differently now; Xorg then ends with \"no screens found\"."},
+        [FORM_HEX] = {"the GPU by a hexadecimal bus id",
+                      "lspci shows hexadecimal numbers, Xorg reads decimal ones: it finds no such "
+                      "device, and ends with \"no screens found\"."},
+        [FORM_LSPCI] = {"the GPU by a bus id that Xorg cannot read",
+                        "lspci writes BUS:DEVICE.FUNCTION in hexadecimal numbers, Xorg reads "
+                        "PCI:BUS:DEVICE:FUNCTION in decimal ones: it finds no such device, and "
+                        "ends with \"no screens found\"."},
+        [FORM_DOMAIN] = {"the GPU by a bus id that Xorg reads as another device",
+                         "Xorg reads PCI:BUS:DEVICE:FUNCTION, and takes the domain for the bus: "
+                         "it finds no such device, and ends with \"no screens found\"."},
+    };
     bool is_there = has_gpu_at(&exam->machine, address_of(exam, id));
-    gp_exam_report(exam, is_failed ? GP_VERDICT_FAIL : GP_VERDICT_WARN, "%s", words[id->form]);
+    gp_exam_report(exam, is_failed ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+                   "Xorg's configuration names %s", rows[id->form].words);
     gp_exam_evidence(exam, id->where, "%s", id->text);
     if (!is_there)
         gp_exam_evidence(exam, "/sys/bus/pci/devices", "no GPU at %s", address_of(exam, id));
-    if (id->form == FORM_DECIMAL)
-        gp_exam_why(exam, "A card was moved or removed, or the firmware counts the buses "
-                          "differently now; Xorg then ends with \"no screens found\".");
-    else if (id->form == FORM_HEX)
-        gp_exam_why(exam, "lspci shows hexadecimal numbers, Xorg reads decimal ones: it finds no "
-                          "such device, and ends with \"no screens found\".");
-    else if (id->form == FORM_DOMAIN)
-        gp_exam_why(exam, "Xorg reads PCI:BUS:DEVICE:FUNCTION, and takes the domain for the bus: "
-                          "it finds no such device, and ends with \"no screens found\".");
-    else
-        gp_exam_why(exam, "lspci writes BUS:DEVICE.FUNCTION in hexadecimal numbers, Xorg reads "
-                          "PCI:BUS:DEVICE:FUNCTION in decimal ones: it finds no such device, and "
-                          "ends with \"no screens found\".");
+    gp_exam_why(exam, "%s", rows[id->form].why);
     if (is_there)
         gp_exam_advice(exam, "write BusID \"%s\" there, for %s", words_for_xorg(exam, id),
                        address_of(exam, id));

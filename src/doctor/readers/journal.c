@@ -453,10 +453,16 @@ static bool is_next_boot(const struct gp_sdjournal *journal, char boot[GP_SDJOUR
     return is_other;
 }
 
+static const char booted[] = "kernel: Linux version";
+
+bool gp_journal_begins_boot(const char *line, size_t length)
+{
+    return memmem(line, length, booted, sizeof(booted) - 1);
+}
+
 /* The entries from this one on. */
 static size_t put_entries(const struct gp_sdjournal *journal, char *text)
 {
-    static const char booted[] = "kernel: Linux version";
     char boot[GP_SDJOURNAL_ID] = "";
     size_t length = 0;
     do {

@@ -45,4 +45,7 @@ int gp_journal_programs(struct gp_exam *exam, gp_journal_take *take, void *argum
  * arena. */
 char *gp_journal_text(struct gp_exam *exam, const char *units, size_t *ret_length);
 
+/* Whether it is such a line that begins a boot. */
+bool gp_journal_begins_boot(const char *line, size_t length);
+
 #endif

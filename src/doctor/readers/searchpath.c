@@ -25,6 +25,18 @@ bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_
     return false;
 }
 
+const char *gp_search_path_program(struct gp_exam *exam, const char *name)
+{
+    const char *list = gp_machine_variable(&exam->machine, "PATH");
+    char folder[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ":", folder)) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, name);
+        if (folder[0] == '/' && gp_files_exist(&exam->files, path))
+            return path;
+    }
+    return NULL;
+}
+
 const char *gp_system_folder(struct gp_exam *exam, size_t i)
 {
     static const char *const others[] = {"/usr/lib64", "/usr/lib", "/usr/local/lib",

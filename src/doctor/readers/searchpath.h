@@ -12,6 +12,10 @@ struct gp_exam;
  * False: no more. */
 bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE]);
 
+/* The program that the user's shell starts by this name: the first in an absolute directory of
+ * PATH. NULL: there is none. */
+const char *gp_search_path_program(struct gp_exam *exam, const char *name);
+
 /* The i-th directory in which the loader or the linker looks by itself; NULL: no more. */
 const char *gp_system_folder(struct gp_exam *exam, size_t i);
 
