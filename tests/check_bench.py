@@ -2,7 +2,7 @@
 """gpulse bench on test doubles of libcuda and libcublasLt, which compute on the CPU (tests/double), beside a simulated
 driver; and its declarations and kernels by the real headers and the real ptxas, where they can be had.
 
-variants: asan
+variants: asan; slices: 3
 """
 import copy
 import fcntl

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gpulse doctor on the machines of tests/doctor: each must be told exactly what stands beside it.
 
-tests/doctor/README.md says how they are described.  variants: asan
+tests/doctor/README.md says how they are described.  variants: asan; slices: 4
 """
 import concurrent.futures
 import os
@@ -11,12 +11,16 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
+from tap import in_slice
+
 HERE = Path(__file__).resolve().parent / "doctor"
-GPULSE = os.environ.get("GPULSE", str(HERE.parent.parent / "build" / "gpulse"))
+PROGRAM = Path(os.environ.get("GPULSE", HERE.parent.parent / "build" / "gpulse")).with_name("examine")
 WRITE = os.environ.get("GPULSE_GOLDEN") == "write"
 NOBODY = 65534
+of_thread = threading.local()
 
 # What a distribution's own commands begin with; none of another one may be proposed.
 MANAGERS = {
@@ -225,33 +229,23 @@ def open_parents(path):
             parent.chmod(mode & 0o7777 | 0o011)
 
 
-def program_for_others(folder):
-    """A copy that every user can start: the build may be below a folder of root's alone.
+class Examiner:
+    """gpulse doctor for one machine after the other: see tests/examine."""
 
-    It is made before there are threads: a child of another thread would keep it open for writing,
-    and it could not be started.
-    """
-    open_parents(Path(folder) / "gpulse")
-    for name in ("gpulse", "gpulse-doctor"):
-        shutil.copy2(Path(GPULSE).parent / name, folder)
-    return f"{folder}/gpulse"
+    def __init__(self):
+        self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-
-def examine(machine, root, others):
-    program, who = GPULSE, {}
-    if machine.user and os.getuid() == 0:
-        program = others
-        who = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-    env = dict(os.environ)
-    if machine.simulated:
-        os.makedirs(f"{root}.state", mode=0o700, exist_ok=True)
-        env.update(GPULSE_SIM=machine.simulated, GPULSE_SIM_STILL="1", GPULSE_SIM_TIMEOUT="5m",
-                   GPULSE_SIM_STATE=f"{root}.state")
-    done = subprocess.run([program, "doctor", "--root", root, *machine.args], stdin=subprocess.DEVNULL,
-                          env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
-                          **who)
-    said = timeless(done.stdout.decode(errors="replace"))
-    return said + f"exit {done.returncode}\n"
+    def examine(self, machine, root):
+        output, env = f"{root}.out", []
+        if machine.simulated:
+            os.makedirs(f"{root}.state", mode=0o700, exist_ok=True)
+            env = [f"GPULSE_SIM={machine.simulated}", "GPULSE_SIM_STILL=1", "GPULSE_SIM_TIMEOUT=5m",
+                   f"GPULSE_SIM_STATE={root}.state"]
+        user = NOBODY if machine.user and os.getuid() == 0 else 0
+        self.process.stdin.write("\t".join([output, str(user), *env, "--", "--root", root, *machine.args]) + "\n")
+        self.process.stdin.flush()
+        status = self.process.stdout.readline()
+        return timeless(Path(output).read_text(encoding="utf-8", errors="replace")) + f"exit {status}"
 
 
 def timeless(text):
@@ -264,7 +258,7 @@ def timeless(text):
     return text.replace(f"tables of {date}", "tables of DATE")
 
 
-def said_of(path, others):
+def said_of(path):
     """What is said of a machine; None: only root can build it."""
     machine = Machine(path)
     if machine.needs_root and os.getuid() != 0:
@@ -274,7 +268,9 @@ def said_of(path, others):
         os.mkdir(root)
         open_parents(Path(root))
         modes = machine.build(root)
-        said = examine(machine, root, others)
+        if not hasattr(of_thread, "examiner"):
+            of_thread.examiner = Examiner()
+        said = of_thread.examiner.examine(machine, root)
         if modes:
             subprocess.run(["chmod", "-R", "u+rwX", root], check=False)
     return said
@@ -320,13 +316,11 @@ def foreign_words(text):
 
 def main():
     """GPULSE_TEST=TEXT: only the machines whose names contain it."""
-    paths = [path for path in sorted(HERE.glob("*.root")) if os.environ.get("GPULSE_TEST", "") in path.stem]
+    paths = in_slice([path for path in sorted(HERE.glob("*.root")) if os.environ.get("GPULSE_TEST", "") in path.stem])
     print(f"1..{2 * len(paths)}")
     number, bad = 0, 0
-    copy = tempfile.TemporaryDirectory()
-    others = program_for_others(copy.name)
-    pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
-    for path, said in zip(paths, pool.map(lambda path: said_of(path, others), paths)):
+    pool = concurrent.futures.ThreadPoolExecutor(1 if "GPULSE_SLICE" in os.environ else os.cpu_count())
+    for path, said in zip(paths, pool.map(said_of, paths)):
         golden = path.with_suffix(".txt")
         if said is None:
             for _ in range(2):

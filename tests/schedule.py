@@ -16,7 +16,8 @@ import threading
 import time
 from pathlib import Path
 
-HANG_SECONDS = 900  # then it hangs: the machine may be busy with something else
+HANG_SECONDS = 900  # then it hangs, unless it computes: the machine may be busy with something else
+WORKS = 0.02        # of a CPU: a job that uses less only waits
 OVERCOMMIT = 1.5    # of the CPUs, because what is known of a job's need is of another moment
 QUIET = 0.5         # of the CPUs: busier than that, a machine is no longer quiet
 
@@ -81,6 +82,29 @@ def kill_group(group):
         pass
 
 
+def cpu_seconds(session):
+    """What the processes of a session, and those that they have waited for, have used."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[3]) == session:
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def outlasts(session, ended, seconds):
+    """Waits until a job has ended, and for no more than that time once it only waits, or computes without end."""
+    used = 0
+    while not ended.wait(seconds):
+        before, used = used, cpu_seconds(session)
+        if used - before < WORKS * seconds or used > seconds * (os.cpu_count() or 1):
+            return True
+    return False
+
+
 def kill_all():
     """Kills all jobs in progress. Keeps the lock, so that no other starts: for a caller about to exit."""
     STARTING.acquire()
@@ -100,13 +124,18 @@ def run_process(job):
                                        stderr=subprocess.STDOUT, env=job.env, cwd=job.cwd,
                                        start_new_session=True)
             GROUPS.add(process.pid)
-        hung = threading.Event()
-        timer = threading.Timer(job.seconds, lambda: (hung.set(), kill_group(process.pid)))
-        timer.daemon = True
-        timer.start()
+        hung, ended = threading.Event(), threading.Event()
+
+        def watch():
+            if outlasts(process.pid, ended, job.seconds):
+                hung.set()
+                kill_group(process.pid)
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        timer.cancel()
-        timer.join()
+        ended.set()
+        watcher.join()
         kill_group(process.pid)  # processes that it may have left over
         with STARTING:
             _, status, usage = os.wait4(process.pid, 0)

@@ -85,9 +85,16 @@ def side_by_side(function, cases):
         return list(pool.map(lambda case: function(*case), cases))
 
 
+def in_slice(tests):
+    """Those of a slice, as tests/run asks for them: of GPULSE_SLICE="2/4", the second of every four."""
+    number, _, count = os.environ.get("GPULSE_SLICE", "1/1").partition("/")
+    return tests[int(number) - 1::int(count)]
+
+
 def main():
     """GPULSE_TEST=TEXT: only the tests whose names contain it."""
-    chosen = [function for function in _tests if os.environ.get("GPULSE_TEST", "") in function.__name__.replace("_", " ")]
+    chosen = in_slice([function for function in _tests
+                       if os.environ.get("GPULSE_TEST", "") in function.__name__.replace("_", " ")])
     print(f"1..{len(chosen)}", flush=True)
     failed = 0
     for number, function in enumerate(chosen, 1):
