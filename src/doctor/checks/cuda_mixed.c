@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char check_text[] = "CUDA compiler and CUDA toolkit headers are incompatible";
+static const char check_text[] = "CUDA compiler and CUDA toolkit headers are incompatible",
+                  cccl_file[] = "cuda/std/__cccl/cuda_toolkit.h";
 
 struct mixed {
     const char *root, *where;            /* what builds use, and what leads there */
@@ -67,7 +68,8 @@ static bool find_compiler(struct gp_exam *exam, struct mixed *m)
     return m->compiler && gp_files_exist(&exam->files, gp_exam_text(exam, "%s/bin/nvcc", m->root));
 }
 
-/* The version of the headers, and the file of CCCL's that compares it; older ones do not. */
+/* The version of the headers, and the file of CCCL's that compares it, among them or in FlashInfer,
+ * which brings its own; older ones do not. */
 static bool find_headers(struct gp_exam *exam, struct mixed *m)
 {
     enum { TEXT_MAX = 64 << 10 };
@@ -82,12 +84,16 @@ static bool find_headers(struct gp_exam *exam, struct mixed *m)
             gp_runtime_read_header(text, m->version))
             m->header = header;
         for (size_t k = 0; k < GP_ARRAY_LEN(places) && !m->cccl; k++) {
-            const char *file =
-                gp_exam_text(exam, "%s/%scuda/std/__cccl/cuda_toolkit.h", folders[i], places[k]);
+            const char *file = gp_exam_text(exam, "%s/%s%s", folders[i], places[k], cccl_file);
             if (gp_files_read(&exam->files, file, text, TEXT_MAX) > 0 && strstr(text, check_text))
                 m->cccl = file;
         }
     }
+    const char *own = gp_exam_text(exam, "%s/flashinfer/data/cccl/libcudacxx/include/%s",
+                                   m->env->site, cccl_file);
+    if (!m->cccl && gp_files_read(&exam->files, own, text, TEXT_MAX) > 0 &&
+        strstr(text, check_text))
+        m->cccl = own;
     return m->header && m->cccl;
 }
 

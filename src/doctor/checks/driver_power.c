@@ -390,7 +390,7 @@ void gp_driver_check_power(struct gp_exam *exam)
 {
     const struct gp_finding *before = exam->last;
     check_suspend(exam);
-    if (exam->last == before && gp_driver_check_resume(exam)) {
+    if (exam->last == before && !gp_driver_check_freeze(exam) && gp_driver_check_resume(exam)) {
         keep_memory(exam);
         gp_driver_fix_reboot(exam, "");
     }

@@ -499,6 +499,41 @@ static void check_toolkit(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_driver_fix_at_least(exam, floor);
 }
 
+/* ---- ninja ---- */
+
+static bool has_ninja(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char *const places[] = {"/usr/bin/ninja", "/usr/local/bin/ninja", NULL};
+    return gp_pyenv_package(env, "ninja") || gp_files_first(&exam->files, places) ||
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/bin/ninja", env->prefix)) ||
+           gp_search_path_program(exam, "ninja");
+}
+
+/* What compiles for the GPU when it is first used, and requires the program by its metadata. */
+static void check_ninja(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const struct {
+        const char *name, *title;
+    } users_of_ninja[] = {{"flashinfer-python", "FlashInfer"}, {"deepspeed", "DeepSpeed"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(users_of_ninja); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, users_of_ninja[i].name);
+        if (!package || package->is_conda || has_ninja(exam, env))
+            continue;
+        const char *file = gp_exam_text(exam, "%s/METADATA", package->entry);
+        if (!gp_requirement_is_in(gp_pyenv_text(exam, env, file), "ninja"))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s %s in %s requires ninja, which is not installed",
+                       users_of_ninja[i].title, package->version, env->prefix);
+        gp_exam_evidence(exam, env->site, "%s: Requires-Dist: ninja", package->entry);
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/bin/ninja", env->prefix),
+                         "missing, as in PATH");
+        gp_exam_why(exam, "It compiles its kernels when they are first used, and stops with \"No "
+                          "such file or directory: 'ninja'\".");
+        gp_exam_pip(exam, env, GP_PIP_ADD, "", "ninja");
+        return;
+    }
+}
+
 void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
                            const struct gp_nvidia *nv)
 {
@@ -512,6 +547,7 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_check_paddle(exam, env);
     gp_check_numba(exam, env, nv);
     check_numpy(exam, env);
+    check_ninja(exam, env);
     check_jax(exam, env);
     check_gpu(exam, env, nv);
 }

@@ -530,7 +530,7 @@ static bool has_triton(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     for (size_t i = 0; i < envs->count; i++)
-        if (gp_pyenv_package(&envs->list[i], "triton"))
+        if (gp_triton_of(&envs->list[i]))
             return gp_nvidia_is_there(exam);
     return false;
 }
@@ -562,7 +562,7 @@ const struct gp_check gp_checks_python[] = {
      .run = gp_check_python_others,
      .is_run_anyway = true},
     {.id = "python.triton",
-     .title = "Triton can link with the driver's library",
+     .title = "Triton can compile programs for the GPUs",
      .needs = {"driver.loaded", "driver.libraries"},
      .applies = has_triton,
      .run = gp_check_triton},

@@ -26,7 +26,8 @@ enum gp_verdict gp_tensorflow_verdict(struct gp_exam *exam, const struct gp_case
 /* jax.c */
 void gp_check_jax(struct gp_exam *exam);
 
-/* triton.c */
+/* triton.c; the package, which PyTorch's own index calls otherwise; NULL: none. */
+const struct gp_pypackage *gp_triton_of(const struct gp_pyenv *env);
 void gp_check_triton(struct gp_exam *exam);
 
 /* others.c; the following files have its parts. */

@@ -124,15 +124,6 @@ static bool read_pin(struct gp_exam *exam, const struct gp_pyenv *env, const cha
     return false;
 }
 
-static bool requires(const char *text, const char *name)
-{
-    struct gp_requirement wanted;
-    while ((text = gp_requirement_next(text, &wanted)))
-        if (strcmp(wanted.name, name) == 0 && !wanted.is_extra)
-            return true;
-    return false;
-}
-
 static void find_pins(struct gp_exam *exam, const struct gp_pyenv *env, const char *installed,
                       const char *other, struct pins *ret)
 {
@@ -151,8 +142,8 @@ static void find_pins(struct gp_exam *exam, const struct gp_pyenv *env, const ch
     }
     for (size_t i = 0; i < ret->count; i++)
         for (size_t j = 0; j < ret->count; j++)
-            if (i != j && requires(ret->list[j].text, ret->list[i].name) &&
-                !requires(ret->list[i].text, ret->list[j].name))
+            if (i != j && gp_requirement_is_in(ret->list[j].text, ret->list[i].name) &&
+                !gp_requirement_is_in(ret->list[i].text, ret->list[j].name))
                 ret->list[i].is_below = true;
 }
 

@@ -9,6 +9,7 @@
 #include "doctor/readers/pyenv.h"
 #include "doctor/readers/pypackage.h"
 #include "doctor/readers/searchpath.h"
+#include "doctor/readers/toolkit.h"
 #include "doctor/readers/used.h"
 #include "doctor/version.h"
 
@@ -16,6 +17,12 @@
 
 /* The first version that links with libcuda.so.1: triton-lang/triton#8668. */
 static const char first_without[] = "3.6";
+
+const struct gp_pypackage *gp_triton_of(const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");
+    return triton ? triton : gp_pyenv_package(env, "pytorch-triton");
+}
 
 static bool has_name(struct gp_exam *exam, const char *folder)
 {
@@ -61,15 +68,13 @@ static const char *bare_folder(struct gp_exam *exam)
 }
 
 /* Whether Triton may compile for one of the GPUs: since version 2 for Volta and newer. */
-static bool has_usable_gpu(struct gp_exam *exam)
+static bool has_usable_gpu(const struct gp_nvidia *nv)
 {
     enum { VOLTA = 70 };
-    struct gp_nvidia nv;
-    gp_nvidia_read(&nv, exam);
-    for (size_t i = 0; i < nv.count; i++)
-        if (nv.gpus[i].capability == 0 || nv.gpus[i].capability >= VOLTA)
+    for (size_t i = 0; i < nv->count; i++)
+        if (nv->gpus[i].capability == 0 || nv->gpus[i].capability >= VOLTA)
             return true;
-    return nv.count == 0;
+    return nv->count == 0;
 }
 
 /* The Triton that PyTorch requires by its metadata; "": none in particular. */
@@ -130,16 +135,14 @@ static const struct gp_pypackage *known_user(const struct gp_pyenv *env)
 /* The package that requires Triton; NULL: none but PyTorch and Whisper, which do without. */
 static const struct gp_pypackage *user_of(struct gp_exam *exam, const struct gp_pyenv *env)
 {
-    struct gp_requirement wanted;
     for (size_t i = 0; i < env->count; i++) {
         const struct gp_pypackage *package = &env->packages[i];
         const char *file = gp_exam_text(exam, "%s/METADATA", package->entry);
         bool is_left_out = package->is_conda || strcmp(package->name, "torch") == 0 ||
                            strcmp(package->name, "openai-whisper") == 0;
         const char *text = is_left_out ? NULL : gp_pyenv_text(exam, env, file);
-        while (text && (text = gp_requirement_next(text, &wanted)))
-            if (strcmp(wanted.name, "triton") == 0 && !wanted.is_extra)
-                return package;
+        if (gp_requirement_is_in(text, "triton"))
+            return package;
     }
     return NULL;
 }
@@ -252,10 +255,71 @@ static void note_header(struct gp_exam *exam, const struct gp_pyenv *env)
                        env->python);
 }
 
+/* The first GPU that the assembler of CUDA 12.8 does not know; NULL: there is none. */
+static const struct gp_nvidia_gpu *too_new(const struct gp_nvidia *nv)
+{
+    enum { B300 = 103, GB10 = 121 };
+    for (size_t i = 0; i < nv->count; i++)
+        if (nv->gpus[i].capability == B300 || nv->gpus[i].capability == GB10)
+            return &nv->gpus[i];
+    return NULL;
+}
+
+/* An assembler of a toolkit that knows it; NULL: there is none. */
+static const char *newer_assembler(struct gp_exam *exam)
+{
+    const struct gp_toolkits *all = gp_toolkits_of(exam);
+    for (size_t i = 0; i < all->count; i++) {
+        const char *path = gp_exam_text(exam, "%s/bin/ptxas", all->list[i].path);
+        if (gp_version_compare(all->list[i].version, "12.9") >= 0 &&
+            gp_files_exist(&exam->files, path))
+            return path;
+    }
+    return NULL;
+}
+
+/* Triton brings the assembler of CUDA 12.8; since 3.6 it has another one besides, for Blackwell:
+ * triton-lang/triton#8539. */
+static void check_assembler(struct gp_exam *exam, const struct gp_pyenv *env,
+                            const struct gp_nvidia_gpu *gpu)
+{
+    const char *folder = gp_exam_text(exam, "%s/triton/backends/nvidia/bin", env->site);
+    const char *own = gp_exam_text(exam, "%s/ptxas", folder), *words;
+    const struct gp_pypackage *triton = gp_triton_of(env);
+    if (!triton || gp_version_compare(triton->version, first_without) >= 0 ||
+        !gp_files_exist(&exam->files, own) ||
+        gp_files_exist(&exam->files, gp_exam_text(exam, "%s-blackwell", own)) ||
+        gp_machine_variable(&exam->machine, "TRITON_PTXAS_PATH"))
+        return;
+    const char *use = use_of(exam, env, &words), *newer = newer_assembler(exam);
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Triton %s in %s has an assembler that does not know this GPU, %s",
+                   triton->version, env->prefix, gpu->name);
+    gp_exam_evidence(exam, own, "of CUDA 12.8 or older; sm_%u needs 12.9", gpu->capability);
+    if (use)
+        gp_exam_evidence(exam, use, "%s", words);
+    gp_exam_why(exam,
+                "What it compiles stops with \"ptxas fatal: Value 'sm_%ua' is not defined for "
+                "option 'gpu-name'\".",
+                gpu->capability);
+    if (newer)
+        gp_exam_command(exam, "also in the program's service or the shell's startup file",
+                        "export TRITON_PTXAS_PATH=%s", newer);
+    gp_exam_advice(exam,
+                   newer ? "or a PyTorch with Triton 3.6 or newer, which has one for Blackwell"
+                         : "a PyTorch with Triton 3.6 or newer has one for Blackwell; or install "
+                           "the CUDA toolkit 13, and name its ptxas in TRITON_PTXAS_PATH");
+}
+
 void gp_check_triton(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    bool is_usable = !exam->machine.is_wsl && has_usable_gpu(exam);
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    const struct gp_nvidia_gpu *newest = too_new(&nv);
+    for (size_t i = 0; newest && i < envs->count; i++)
+        check_assembler(exam, &envs->list[i], newest);
+    bool is_usable = !exam->machine.is_wsl && has_usable_gpu(&nv);
     const char *folder = !is_usable || is_found(exam) ? NULL : bare_folder(exam);
     for (size_t i = 0; i < envs->count; i++)
         check_release(exam, &envs->list[i]);

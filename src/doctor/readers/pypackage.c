@@ -328,6 +328,15 @@ static bool all_allow(const char *specifier, const char *version)
     return true;
 }
 
+bool gp_requirement_is_in(const char *text, const char *name)
+{
+    struct gp_requirement wanted;
+    while (text && (text = gp_requirement_next(text, &wanted)))
+        if (strcmp(wanted.name, name) == 0 && !wanted.is_extra)
+            return true;
+    return false;
+}
+
 bool gp_requirement_is_for(const struct gp_requirement *requirement, const char *python)
 {
     if (requirement->is_of_unknown_python)

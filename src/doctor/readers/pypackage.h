@@ -40,6 +40,9 @@ struct gp_requirement {
 /* The next Requires-Dist of a METADATA file; returns where to continue, or NULL after the last. */
 const char *gp_requirement_next(const char *text, struct gp_requirement *ret);
 
+/* Whether a METADATA file, or NULL, requires a package without an extra. */
+bool gp_requirement_is_in(const char *text, const char *name);
+
 /* Whether it is a requirement with a version of Python; not if it is for some only, and either is
  * unknown ("3.10"; ""). */
 bool gp_requirement_is_for(const struct gp_requirement *requirement, const char *python);
