@@ -207,6 +207,8 @@ void gp_driver_fix_modes(struct gp_exam *exam);
 const char *gp_driver_video(struct gp_exam *exam);
 /* Whether a folder of sessions has any; false if it is not there. */
 bool gp_driver_has_sessions(struct gp_exam *exam, const char *folder);
+/* Whether the firmware used an NVIDIA GPU for the screen. */
+bool gp_driver_is_boot_screen(const struct gp_machine *m);
 /* Whether the screen is NVIDIA's: there is no other GPU, or the firmware used it. */
 bool gp_driver_shows_screen(const struct gp_machine *m);
 /* A compositor for Wayland, on a machine with no session of X11 to choose instead; NULL: there is

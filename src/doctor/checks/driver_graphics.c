@@ -356,10 +356,7 @@ static void check_links(struct gp_exam *exam)
 /* A screen of NVIDIA's GPU, and no other GPU that could draw what it shows. */
 static bool is_only_screen(const struct gp_machine *m)
 {
-    bool shows = false;
-    for (size_t i = 0; i < m->gpu_count; i++)
-        shows = shows || (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].shows_screen);
-    return shows && m->gpu_count == m->nvidia_count;
+    return m->gpu_count == m->nvidia_count && gp_driver_is_boot_screen(m);
 }
 
 /* A desktop on such a screen. */

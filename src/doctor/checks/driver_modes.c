@@ -1,6 +1,8 @@
 /* What needs nvidia_drm to set the modes of a screen, where that is off, or to replace the
  * firmware's framebuffer: a part of driver.params. */
 #include "doctor/checks/driver.h"
+
+#include "doctor/checks/cmdline_fix.h"
 #include "doctor/checks/driver_fix.h"
 #include "doctor/checks/driver_wish.h"
 #include "doctor/exam.h"
@@ -46,12 +48,17 @@ bool gp_driver_has_sessions(struct gp_exam *exam, const char *folder)
     return gp_files_list(&exam->files, &exam->arena, folder, &names) > 0;
 }
 
+bool gp_driver_is_boot_screen(const struct gp_machine *m)
+{
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].shows_screen)
+            return true;
+    return false;
+}
+
 bool gp_driver_shows_screen(const struct gp_machine *m)
 {
-    bool shows = m->gpu_count == m->nvidia_count;
-    for (size_t i = 0; i < m->gpu_count && !shows; i++)
-        shows = gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].shows_screen;
-    return shows;
+    return m->gpu_count == m->nvidia_count || gp_driver_is_boot_screen(m);
 }
 
 const char *gp_driver_compositor(struct gp_exam *exam)
@@ -123,6 +130,24 @@ static const char *login_without_x(struct gp_exam *exam)
     return gp_exam_text(exam, "%s", strrchr(manager, '/') ? strrchr(manager, '/') + 1 : manager);
 }
 
+/* The file of modprobe.d that has this for nvidia_drm; NULL: none. */
+static const char *file_with_option(struct gp_exam *exam, const char *option)
+{
+    static const char *const folders[] = {"/etc/modprobe.d", "/usr/lib/modprobe.d"};
+    char **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
+        for (long i = 0; i < n; i++) {
+            const char *path = gp_exam_text(exam, "%s/%s", folders[f], names[i]);
+            const char *line = gp_driver_line_of(exam, path, "options nvidia-drm ");
+            const char *other = gp_driver_line_of(exam, path, "options nvidia_drm ");
+            if ((line && strstr(line, option)) || (other && strstr(other, option)))
+                return path;
+        }
+    }
+    return NULL;
+}
+
 /* A setting that turns it off, on the kernel's command line or in a file, and would win against
  * another one. False: there is none. */
 static bool fix_turned_off(struct gp_exam *exam)
@@ -164,10 +189,37 @@ void gp_driver_fix_modes(struct gp_exam *exam)
                                "options nvidia-drm modeset=1");
 }
 
+static const char modes_path[] = "/sys/module/nvidia_drm/parameters/modeset";
+
+/* A file turns it on, and it is off all the same: the module was loaded without the file, from the
+ * initramfs, or before the file was written. */
+static void report_without_effect(struct gp_exam *exam)
+{
+    char value[8], line[4096];
+    const char *file = file_with_option(exam, "modeset=1");
+    if (!file || file_with_option(exam, "modeset=0") || exam->machine.container ||
+        !gp_driver_is_boot_screen(&exam->machine) ||
+        !gp_files_line(&exam->files, modes_path, value, sizeof(value)) || value[0] != 'N' ||
+        !gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) ||
+        strstr(line, "drm.modeset="))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the kernel mode setting of nvidia_drm is off, although a file turns it on");
+    gp_exam_evidence(exam, modes_path, "N");
+    gp_exam_evidence(exam, file, "modeset=1, which is not in effect");
+    gp_exam_why(exam, "The module was loaded without this file: from an initramfs that does not "
+                      "have it, or before it was written. The screen stays with the firmware's "
+                      "framebuffer, in its one mode, and Wayland cannot use the GPU.");
+    if (gp_machine_is_ostree(&exam->machine))
+        gp_cmdline_fix(exam, "nvidia-drm.modeset=1", "it counts in the initramfs, too");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+}
+
 /* Programs that need nvidia_drm to set modes. */
 void gp_driver_check_modes(struct gp_exam *exam)
 {
-    static const char path[] = "/sys/module/nvidia_drm/parameters/modeset";
     static const char wiki[] = "https://wiki.archlinux.org/title/NVIDIA#DRM_kernel_mode_setting";
     static const struct {
         const char *words, *why, *link;
@@ -191,15 +243,17 @@ void gp_driver_check_modes(struct gp_exam *exam)
     const char *login = shell || session ? NULL : login_without_x(exam);
     bool is_needed = video || shell || session || login;
     char value[8];
-    long n = is_needed ? gp_files_read(&exam->files, path, value, sizeof(value)) : -ENOENT;
+    if (!is_needed)
+        report_without_effect(exam);
+    long n = is_needed ? gp_files_read(&exam->files, modes_path, value, sizeof(value)) : -ENOENT;
     if (n < 0 && n != -ENOENT && n != -ENOTDIR)
-        gp_exam_unreadable(exam, path, (int)n);
+        gp_exam_unreadable(exam, modes_path, (int)n);
     if (n < 1 || value[0] != 'N')
         return;
     size_t effect = shell ? 0 : session ? (is_login ? 2 : 1) : login ? 4 : 3;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s: the kernel mode setting of nvidia_drm is off",
                    effects[effect].words);
-    gp_exam_evidence(exam, path, "N");
+    gp_exam_evidence(exam, modes_path, "N");
     if (shell)
         gp_exam_evidence(exam, shell, "present, without X11");
     if (login)
@@ -292,24 +346,6 @@ static const char *all_screens_user(struct gp_exam *exam, const char **ret_may)
     return has_x(exam) ? NULL : gp_exam_text(exam, "%s is present, without X11", shell);
 }
 
-/* The file of modprobe.d that has this for nvidia_drm; NULL: none. */
-static const char *file_with_option(struct gp_exam *exam, const char *option)
-{
-    static const char *const folders[] = {"/etc/modprobe.d", "/usr/lib/modprobe.d"};
-    char **names;
-    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
-        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
-        for (long i = 0; i < n; i++) {
-            const char *path = gp_exam_text(exam, "%s/%s", folders[f], names[i]);
-            const char *line = gp_driver_line_of(exam, path, "options nvidia-drm ");
-            const char *other = gp_driver_line_of(exam, path, "options nvidia_drm ");
-            if ((line && strstr(line, option)) || (other && strstr(other, option)))
-                return path;
-        }
-    }
-    return NULL;
-}
-
 /* The releases that know what kernels have changed since for fbdev: nvidia_drm of an older one is
  * built without it. Branch 550 got the first change, too. */
 static const struct {
@@ -351,9 +387,8 @@ static bool report_without_fbdev(struct gp_exam *exam)
     const char *place = place_of_fbdev(exam), *fixed = fixed_release(&exam->machine);
     char modes[8], first[64];
     if (!place || !fixed || gp_files_exist(&exam->files, fbdev_path) ||
-        !gp_files_line(&exam->files, "/sys/module/nvidia_drm/parameters/modeset", modes,
-                       sizeof(modes)) ||
-        modes[0] != 'Y' || !gp_driver_shows_screen(&exam->machine) ||
+        !gp_files_line(&exam->files, modes_path, modes, sizeof(modes)) || modes[0] != 'Y' ||
+        !gp_driver_shows_screen(&exam->machine) ||
         !gp_files_line(&exam->files, framebuffers, first, sizeof(first)) ||
         !strstr(first, "simpledrm"))
         return false;
@@ -393,8 +428,7 @@ void gp_driver_check_framebuffer(struct gp_exam *exam)
     const char *firmware, *monitor, *may;
     if (report_without_fbdev(exam))
         return;
-    bool is_off = gp_files_line(&exam->files, "/sys/module/nvidia_drm/parameters/modeset", modes,
-                                sizeof(modes)) &&
+    bool is_off = gp_files_line(&exam->files, modes_path, modes, sizeof(modes)) &&
                   gp_files_line(&exam->files, fbdev_path, own, sizeof(own)) && modes[0] == 'Y' &&
                   own[0] == 'N';
     if (!is_off || !gp_driver_shows_screen(&exam->machine) ||
