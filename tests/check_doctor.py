@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parent / "doctor"
 PROGRAM = Path(os.environ.get("GPULSE", HERE.parent.parent / "build" / "gpulse")).with_name("examine")
 WRITE = os.environ.get("GPULSE_GOLDEN") == "write"
 NOBODY = 65534
+EXAMINERS = []  # processes
 of_thread = threading.local()
 
 # What a distribution's own commands begin with; none of another one may be proposed.
@@ -234,6 +235,7 @@ class Examiner:
 
     def __init__(self):
         self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        EXAMINERS.append(self.process)
 
     def examine(self, machine, root):
         output, env = f"{root}.out", []
@@ -343,6 +345,8 @@ def main():
             print(f"# {wrong}")
         if foreign:
             print(f"# {' '.join(foreign)}")
+    for process in EXAMINERS:  # so that their CPU time is known
+        process.communicate()
     sys.exit(bad > 0)
 
 

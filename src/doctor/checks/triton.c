@@ -278,15 +278,17 @@ static const char *newer_assembler(struct gp_exam *exam)
     return NULL;
 }
 
-/* Triton brings the assembler of CUDA 12.8; since 3.6 it has another one besides, for Blackwell:
+/* Triton brings the assembler of CUDA 12.8; since this version another one besides, for Blackwell:
  * triton-lang/triton#8539. */
+static const char first_with_two[] = "3.6";
+
 static void check_assembler(struct gp_exam *exam, const struct gp_pyenv *env,
                             const struct gp_nvidia_gpu *gpu)
 {
     const char *folder = gp_exam_text(exam, "%s/triton/backends/nvidia/bin", env->site);
     const char *own = gp_exam_text(exam, "%s/ptxas", folder), *words;
     const struct gp_pypackage *triton = gp_triton_of(env);
-    if (!triton || gp_version_compare(triton->version, first_without) >= 0 ||
+    if (!triton || gp_version_compare(triton->version, first_with_two) >= 0 ||
         !gp_files_exist(&exam->files, own) ||
         gp_files_exist(&exam->files, gp_exam_text(exam, "%s-blackwell", own)) ||
         gp_machine_variable(&exam->machine, "TRITON_PTXAS_PATH"))
