@@ -266,13 +266,8 @@ static struct next_module next_module(struct gp_exam *exam)
                                 in->module_version};
 }
 
-/* The module on disk matches, but not the copy of it that is loaded at boot; true if this is so. */
-static bool fix_initramfs(struct gp_exam *exam, const struct next_module *next)
+static void rebuild_initramfs(struct gp_exam *exam)
 {
-    if (!strchr(next->version, '.') || !gp_log_at_boot(exam, GP_KMSG_MISMATCH))
-        return false;
-    gp_exam_evidence(exam, next->where, "version %s: it matches, but was not the one loaded",
-                     next->version);
     gp_exam_why(exam, "The log has the mismatch from the start: the module on disk was replaced, "
                       "but the old one in the initramfs is loaded, also at the next boot.");
     if (gp_files_exist(&exam->files, "/usr/bin/sdbootutil"))
@@ -281,6 +276,29 @@ static bool fix_initramfs(struct gp_exam *exam, const struct next_module *next)
     else
         gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "load the module that matches the libraries");
+}
+
+/* The module on disk matches, but not the copy of it that is loaded at boot; true if this is so. */
+static bool fix_initramfs(struct gp_exam *exam, const struct next_module *next)
+{
+    if (!strchr(next->version, '.') || !gp_log_at_boot(exam, GP_KMSG_MISMATCH))
+        return false;
+    gp_exam_evidence(exam, next->where, "version %s: it matches, but was not the one loaded",
+                     next->version);
+    rebuild_initramfs(exam);
+    return true;
+}
+
+/* Likewise for a module of which the version cannot be read: the user looks. */
+static bool fix_unread_module(struct gp_exam *exam, const char *library)
+{
+    gp_exam_command(
+        exam,
+        gp_exam_text(exam, "this must say %s; otherwise update the module's package", library),
+        "modinfo -F version %s", gp_driver_module_name(exam));
+    if (!gp_log_at_boot(exam, GP_KMSG_MISMATCH))
+        return false;
+    rebuild_initramfs(exam);
     return true;
 }
 
@@ -409,11 +427,8 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
     }
     if (!is_stale && is_newer && !is_known)
         gp_driver_fix_update(exam);
-    if (!is_stale && !is_newer && !strchr(next.version, '.'))
-        gp_exam_command(
-            exam,
-            gp_exam_text(exam, "this must say %s; otherwise update the module's package", library),
-            "modinfo -F version %s", gp_driver_module_name(exam));
+    if (!is_stale && !is_newer && !strchr(next.version, '.') && fix_unread_module(exam, library))
+        return;
     gp_driver_fix_reboot(exam, "load the module that matches the libraries");
     if (is_stale)
         return;
