@@ -168,7 +168,7 @@ def parse_tap(output):
 def judge(job, status, output):
     """The result of a command that ended with this status and output."""
     if status is None:
-        return Result(failures=[f"no end: it has waited for {job.seconds} s, or computes without one"], log=output)
+        return Result(failures=[f"no end: it has waited for {job.seconds} s, or computes without end"], log=output)
     if job.plain:
         failures = [f"exit status {status}"] if status else []
         return Result(passed=0 if failures else 1, failures=failures, log=output)

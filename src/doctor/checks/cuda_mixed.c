@@ -68,32 +68,40 @@ static bool find_compiler(struct gp_exam *exam, struct mixed *m)
     return m->compiler && gp_files_exist(&exam->files, gp_exam_text(exam, "%s/bin/nvcc", m->root));
 }
 
+enum { TEXT_MAX = 64 << 10 };
+
+/* Keeps the first file that compares the releases; older ones do not. `text`: TEXT_MAX bytes. */
+static void keep_cccl(struct gp_exam *exam, struct mixed *m, const char *file, char *text)
+{
+    if (!m->cccl && gp_files_read(&exam->files, file, text, TEXT_MAX) > 0 &&
+        strstr(text, check_text))
+        m->cccl = file;
+}
+
 /* The version of the headers, and the file of CCCL's that compares it, among them or in FlashInfer,
- * which brings its own; older ones do not. */
+ * which brings its own. */
 static bool find_headers(struct gp_exam *exam, struct mixed *m)
 {
-    enum { TEXT_MAX = 64 << 10 };
     const char *folders[] = {
         gp_exam_text(exam, "%s/include", m->root),
         gp_exam_text(exam, "%s/targets/%s-linux/include", m->root, exam->machine.arch)};
     static const char *const places[] = {"cccl/", ""};
     char *text = gp_arena_alloc(&exam->arena, 1, TEXT_MAX);
-    for (size_t i = 0; text && i < GP_ARRAY_LEN(folders); i++) {
+    if (!text)
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
         const char *header = gp_exam_text(exam, "%s/cuda_runtime_api.h", folders[i]);
         if (!m->header && gp_files_read(&exam->files, header, text, TEXT_MAX) > 0 &&
             gp_runtime_read_header(text, m->version))
             m->header = header;
-        for (size_t k = 0; k < GP_ARRAY_LEN(places) && !m->cccl; k++) {
-            const char *file = gp_exam_text(exam, "%s/%s%s", folders[i], places[k], cccl_file);
-            if (gp_files_read(&exam->files, file, text, TEXT_MAX) > 0 && strstr(text, check_text))
-                m->cccl = file;
-        }
+        for (size_t k = 0; k < GP_ARRAY_LEN(places); k++)
+            keep_cccl(exam, m, gp_exam_text(exam, "%s/%s%s", folders[i], places[k], cccl_file),
+                      text);
     }
-    const char *own = gp_exam_text(exam, "%s/flashinfer/data/cccl/libcudacxx/include/%s",
-                                   m->env->site, cccl_file);
-    if (!m->cccl && gp_files_read(&exam->files, own, text, TEXT_MAX) > 0 &&
-        strstr(text, check_text))
-        m->cccl = own;
+    keep_cccl(exam, m,
+              gp_exam_text(exam, "%s/flashinfer/data/cccl/libcudacxx/include/%s", m->env->site,
+                           cccl_file),
+              text);
     return m->header && m->cccl;
 }
 

@@ -186,7 +186,7 @@ extern const char gp_driver_lost_pictures[];
  * across suspend, is still to be added. */
 bool gp_driver_check_resume(struct gp_exam *exam);
 
-/* driver_freeze.c: reports sessions that could not be frozen before a suspend. */
+/* driver_freeze.c: reports sessions that could not be frozen before a suspend; true if it did. */
 bool gp_driver_check_freeze(struct gp_exam *exam);
 
 /* driver_hybrid.c: a part of driver.params, for a screen on another GPU than NVIDIA's. */

@@ -130,6 +130,21 @@ static const char *login_without_x(struct gp_exam *exam)
     return gp_exam_text(exam, "%s", strrchr(manager, '/') ? strrchr(manager, '/') + 1 : manager);
 }
 
+static const char command_line[] = "/proc/cmdline";
+
+static bool is_on_command_line(struct gp_exam *exam, const char *text)
+{
+    char line[4096];
+    return gp_files_line(&exam->files, command_line, line, sizeof(line)) && strstr(line, text);
+}
+
+/* Whether a parameter of a module is 'Y' or 'N'. */
+static bool is_parameter(struct gp_exam *exam, const char *path, char value)
+{
+    char line[8];
+    return gp_files_line(&exam->files, path, line, sizeof(line)) && line[0] == value;
+}
+
 /* The file of modprobe.d that has this for nvidia_drm; NULL: none. */
 static const char *file_with_option(struct gp_exam *exam, const char *option)
 {
@@ -154,11 +169,10 @@ static bool fix_turned_off(struct gp_exam *exam)
 {
     static const char *const arguments[] = {"nvidia-drm.modeset=0", "nvidia_drm.modeset=0"};
     static const char *const options[] = {"options nvidia-drm ", "options nvidia_drm "};
-    static const char folder[] = "/etc/modprobe.d", command_line[] = "/proc/cmdline";
-    char line[4096], **names;
-    bool is_read = gp_files_line(&exam->files, command_line, line, sizeof(line));
-    for (size_t i = 0; i < GP_ARRAY_LEN(arguments) && is_read; i++)
-        if (strstr(line, arguments[i])) {
+    static const char folder[] = "/etc/modprobe.d";
+    char **names;
+    for (size_t i = 0; i < GP_ARRAY_LEN(arguments); i++)
+        if (is_on_command_line(exam, arguments[i])) {
             gp_exam_evidence(exam, command_line, "%s", arguments[i]);
             gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, arguments[i], NULL);
             return true;
@@ -195,13 +209,10 @@ static const char modes_path[] = "/sys/module/nvidia_drm/parameters/modeset";
  * initramfs, or before the file was written. */
 static void report_without_effect(struct gp_exam *exam)
 {
-    char value[8], line[4096];
     const char *file = file_with_option(exam, "modeset=1");
     if (!file || file_with_option(exam, "modeset=0") || exam->machine.container ||
-        !gp_driver_is_boot_screen(&exam->machine) ||
-        !gp_files_line(&exam->files, modes_path, value, sizeof(value)) || value[0] != 'N' ||
-        !gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) ||
-        strstr(line, "drm.modeset="))
+        !gp_driver_is_boot_screen(&exam->machine) || !is_parameter(exam, modes_path, 'N') ||
+        !gp_files_exist(&exam->files, command_line) || is_on_command_line(exam, "drm.modeset="))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "the kernel mode setting of nvidia_drm is off, although a file turns it on");
@@ -371,12 +382,8 @@ static const char *fixed_release(const struct gp_machine *m)
 /* What sets fbdev=1; NULL: nothing does. */
 static const char *place_of_fbdev(struct gp_exam *exam)
 {
-    static const char command_line[] = "/proc/cmdline";
-    char line[4096];
-    if (gp_files_line(&exam->files, command_line, line, sizeof(line)) &&
-        strstr(line, "drm.fbdev=1"))
-        return command_line;
-    return file_with_option(exam, "fbdev=1");
+    return is_on_command_line(exam, "drm.fbdev=1") ? command_line
+                                                   : file_with_option(exam, "fbdev=1");
 }
 
 /* fbdev=1 is set, and nvidia_drm does not know it. */
@@ -385,10 +392,9 @@ static bool report_without_fbdev(struct gp_exam *exam)
     static const char framebuffers[] = "/proc/fb";
     const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
     const char *place = place_of_fbdev(exam), *fixed = fixed_release(&exam->machine);
-    char modes[8], first[64];
+    char first[64];
     if (!place || !fixed || gp_files_exist(&exam->files, fbdev_path) ||
-        !gp_files_line(&exam->files, modes_path, modes, sizeof(modes)) || modes[0] != 'Y' ||
-        !gp_driver_shows_screen(&exam->machine) ||
+        !is_parameter(exam, modes_path, 'Y') || !gp_driver_shows_screen(&exam->machine) ||
         !gp_files_line(&exam->files, framebuffers, first, sizeof(first)) ||
         !strstr(first, "simpledrm"))
         return false;
@@ -424,17 +430,13 @@ static bool report_without_fbdev(struct gp_exam *exam)
  * framebuffer: a screen that nobody sees. Whoever has turned it off knows why. */
 void gp_driver_check_framebuffer(struct gp_exam *exam)
 {
-    char modes[8], own[8], line[4096];
     const char *firmware, *monitor, *may;
     if (report_without_fbdev(exam))
         return;
-    bool is_off = gp_files_line(&exam->files, modes_path, modes, sizeof(modes)) &&
-                  gp_files_line(&exam->files, fbdev_path, own, sizeof(own)) && modes[0] == 'Y' &&
-                  own[0] == 'N';
+    bool is_off = is_parameter(exam, modes_path, 'Y') && is_parameter(exam, fbdev_path, 'N');
     if (!is_off || !gp_driver_shows_screen(&exam->machine) ||
         !find_screens(exam, &firmware, &monitor) || file_with_option(exam, "fbdev=0") ||
-        (gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) &&
-         strstr(line, "drm.fbdev=0")))
+        is_on_command_line(exam, "drm.fbdev=0"))
         return;
     const char *user = all_screens_user(exam, &may);
     if (!user && !may)

@@ -285,8 +285,7 @@ static const char first_with_two[] = "3.6";
 static void check_assembler(struct gp_exam *exam, const struct gp_pyenv *env,
                             const struct gp_nvidia_gpu *gpu)
 {
-    const char *folder = gp_exam_text(exam, "%s/triton/backends/nvidia/bin", env->site);
-    const char *own = gp_exam_text(exam, "%s/ptxas", folder), *words;
+    const char *own = gp_exam_text(exam, "%s/triton/backends/nvidia/bin/ptxas", env->site), *words;
     const struct gp_pypackage *triton = gp_triton_of(env);
     if (!triton || gp_version_compare(triton->version, first_with_two) >= 0 ||
         !gp_files_exist(&exam->files, own) ||
